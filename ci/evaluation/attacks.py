@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import date
 from functools import cache, partial
 from pathlib import Path
@@ -34,10 +34,11 @@ from typing import Any, NamedTuple, NoReturn
 import yaml
 
 from ci.evaluation.machine import ROOT
+from ci.evaluation.plants import TABLES
 from ci.evaluation.table import show
 from netproof import codec
 from netproof.benchmarks import outputs
-from netproof.benchmarks.interface import GUESS, Output, Table
+from netproof.benchmarks.interface import GUESS, Table
 from netproof.errors import NetproofError
 from netproof.intake import models
 from netproof.measurement.case import Case
@@ -68,8 +69,7 @@ Judge = Callable[[str, str], str]
 """Reads an input of an origin; returns RIGHT, WRITTEN or the fault. NetproofError is a refusal."""
 
 
-@dataclass(frozen=True)
-class Attack:
+class Attack(NamedTuple):
     """A kind of input: maker of a text, with its origin, and judge of what is read of it."""
 
     make: Callable[[random.Random], tuple[str, str]]
@@ -119,19 +119,7 @@ def of_texts(texts: dict[str, str]) -> Callable[[random.Random], tuple[str, str]
 
 # Outputs of benchmarks.
 
-READERS = {
-    "NetPIPE file": ("netpipe/3.7.2/*.out",),
-    "NetPIPE print": ("netpipe/3.7.2/*.stderr",),
-    "IMB output": ("imb/*/*.txt", "formats/imb-*"),
-    "OMB output": ("osu/*/*.out",),
-    "NetPIPE 5 print": ("netpipe/5.x/*.stdout", "formats/netpipe-5*"),
-    **{
-        name: (f"formats/{name.split('-', maxsplit=1)[0].lower()}-*",)
-        for name in ("nccl-tests", "perftest", "iperf3", "GPCNeT")
-    },
-    "mpiGraph": ("formats/mpigraph*",),
-    "LinkTest": ("formats/linktest*",),
-}
+READERS: dict[str, list[str]] = TABLES["evaluations"]["readers"]
 """Recorded outputs, by the name of the attack on their reader."""
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 
@@ -139,44 +127,30 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 @cache
 def of_program(name: str) -> Attack:
     """Return the attack on a program's reader by its recorded outputs that are read whole."""
-    found = [path for one in READERS[name] for path in sorted(DATA.glob(one))]
-    texts = {
-        str(path): path.read_text()
-        for path in found
-        if path.stat().st_size < SMALL and _is_read(path)
-    }
+    texts = dict[str, str]()
+    for path in (path for one in READERS[name] for path in sorted(DATA.glob(one))):
+        if path.stat().st_size < SMALL:
+            with suppress(NetproofError):
+                _believed(text := path.read_text(), str(path))
+                texts[str(path)] = text
     return Attack(of_texts(texts), partial(of_output, origins=list(texts)))
 
 
-def _is_read(path: Path) -> bool:
-    try:
-        _believed(path.read_text(), str(path))
-    except NetproofError:
-        return False
-    return True
-
-
-def _ways_round(origin: str) -> bool:
-    return "both-ways" in origin
-
-
 def _believed(text: str, origin: str) -> list[tuple[bool, tuple, Table]]:
-    """Return each table read: whether its program's last line is there, its kind, and itself."""
-    log = outputs.read(outputs.shown(text), origin, bidirectional=_ways_round(origin))
+    """Return each table read: whether its program's last line is there, its kind, and itself.
+
+    Without its banner IMB's last line says nothing.
+    """
+    log = outputs.read(outputs.shown(text), origin, bidirectional="both-ways" in origin)
     return [
         (
-            output.ended and not _is_bare(output),
+            output.ended and (output.of.name != "imb" or output.version is not None),
             (output.of.name, one.function, one.ranks, one.groups, one.group),
             one,
         )
         for output in log.outputs
         for one in output.tables
     ]
-
-
-def _is_bare(output: Output) -> bool:
-    """Check for tables of IMB without its banner."""
-    return output.of.name == "imb" and output.version is None
 
 
 def _points(table: Table) -> tuple:
@@ -226,7 +200,7 @@ def of_output(text: str, origin: str, origins: Sequence[str]) -> str:
             derived = kind[0] in ("mpigraph", "linktest", "iperf3")
             if "3.7.2" in origin:
                 # Files of NetPIPE 3 have seconds, and both directions together; its print has µs.
-                together = _ways_round(origin) and "usec" not in lines[row.line - 1]
+                together = "both-ways" in origin and "usec" not in lines[row.line - 1]
                 stated.append(row.size * (2 if together else 1))
                 words |= {round(1e6 * word, 9) for word in words}
             if not row.failure and not derived and not set(stated) <= words:

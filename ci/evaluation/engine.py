@@ -23,7 +23,16 @@ from typing import Any
 
 from ci.evaluation import judges, machine
 from ci.evaluation.machine import ROOT, CannotRunError, Testbed, TooLongError, now
-from ci.evaluation.plants import DERIVING, EVALUATIONS, Answer, Evaluation, Grade, Run, not_judged
+from ci.evaluation.plants import (
+    DERIVING,
+    EVALUATIONS,
+    Answer,
+    Evaluation,
+    Grade,
+    Plant,
+    Run,
+    not_judged,
+)
 from ci.evaluation.table import counted, markdown, upper_limit
 from netproof import codec
 from netproof.commands import reframe
@@ -117,7 +126,7 @@ def go_on(evaluation: Evaluation, folder: Path) -> None:
         runs = [run for run in campaign.runs if run.number not in done]
         if not runs:
             return
-        _prepare(evaluation, folder, runs)
+        _prepare(folder, [evaluation.plants[run.kind] for run in runs])
         testbed = Testbed(folder / "testbed.log")
         try:
             for run in runs:
@@ -133,24 +142,18 @@ def go_on(evaluation: Evaluation, folder: Path) -> None:
             testbed.restore()
 
 
-def _prepare(evaluation: Evaluation, folder: Path, runs: Sequence[Run]) -> None:
-    """Make what these runs need, once. Raises CannotRunError if it cannot be made."""
-    several = [evaluation.plants[run.kind] for run in runs]
-    if any(plant.slow for plant in several):
+def _prepare(folder: Path, plants: Sequence[Plant]) -> None:
+    """Make what runs of these plants need, once. Raises CannotRunError if it cannot be made."""
+    if any(plant.slow for plant in plants):
         machine.compiled_slow_mpi(folder)
     missing = {package for name, package in machine.PROGRAMS.items() if not shutil.which(name)}
-    if missing and any(plant.load for plant in several):
+    if missing and any(plant.load for plant in plants):
         said = " ".join(sorted(missing))
         raise CannotRunError(f"a program alongside takes what is not here: apt-get install {said}")
 
 
 def attempt(
-    evaluation: Evaluation,
-    run: Run,
-    campaign: Campaign,
-    testbed: Testbed,
-    folder: Path,
-    lock: int,
+    evaluation: Evaluation, run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int
 ) -> Result:
     """Make one run in ``folder``. Raises CannotRunError if no run is possible at all."""
     settings, plant = campaign.settings, evaluation.plants[run.kind]
@@ -195,9 +198,10 @@ def attempt(
 def measure(
     evaluation: Evaluation, run: Run, settings: Mapping[str, Any], folder: Path, lock: int
 ) -> Answer:
-    """Run the project's checks, if the verb does not measure, and ask; the report stays.
+    """Run the project's checks, if the verb does not measure, ask netproof and grade its answer.
 
-    Raises NetproofError if ReFrame leaves no report or takes longer than a run may.
+    Report and answer stay. Raises NetproofError if ReFrame leaves no report or takes longer than a
+    run may.
     """
     variables = site(evaluation, run, folder)
     if evaluation.verb != "measure":
@@ -210,7 +214,16 @@ def measure(
             lock=[lock],
             patience_s=settings["run_limit"],
         )
-    return ask(evaluation, run, settings, folder, "answer", variables)
+    # No stored session may date a fault.
+    ours = {key: value for key, value in os.environ.items() if key != "NETPROOF_STORE"}
+    ran = machine.answered(
+        [*evaluation.question(run, folder / REPORT), "--format", "json"],
+        folder,
+        {**ours, **variables, "RFM_REPORT_FILE": str(folder / REPORT)},
+    )
+    (folder / "answer.json").write_text(ran.stdout)
+    (folder / "answer.err").write_text(ran.stderr)
+    return judges.graded(evaluation, run, ran.returncode, ran.stdout, ran.stderr)
 
 
 def site(evaluation: Evaluation, run: Run, folder: Path) -> dict[str, str]:
@@ -226,45 +239,6 @@ def site(evaluation: Evaluation, run: Run, folder: Path) -> dict[str, str]:
         variables["NETPROOF_TOPOLOGY"] = str(ROOT / run.topology)
     alteration = evaluation.alteration(run, folder.parent / machine.LIBRARY, latency_us)
     return variables | machine.altered_site(folder, alteration)
-
-
-def ask(
-    evaluation: Evaluation,
-    run: Run,
-    settings: Mapping[str, Any],
-    folder: Path,
-    name: str,
-    variables: Mapping[str, str],
-) -> Answer:
-    """Ask netproof, and grade its answer, which stays as ``name``.json and .err."""
-    # No stored session may date a fault.
-    ours = {key: value for key, value in os.environ.items() if key != "NETPROOF_STORE"}
-    ran = machine.answered(
-        [*evaluation.question(run, settings, folder / REPORT), "--format", "json"],
-        folder,
-        {**ours, **variables, "RFM_REPORT_FILE": str(folder / REPORT)},
-    )
-    (folder / f"{name}.json").write_text(ran.stdout)
-    (folder / f"{name}.err").write_text(ran.stderr)
-    return judges.graded(evaluation, run, ran.returncode, ran.stdout, ran.stderr)
-
-
-def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
-    """Return an evaluation with its reports rejudged by the present code; stored results stay.
-
-    A run without a report, or one that would be repeated, keeps its result.
-    """
-    campaign, results = read(evaluation, folder)
-    again, counted = [], counting(evaluation, results)
-    for result in results:
-        place = folder / result.run.folder
-        if (place / REPORT).is_file() and result in counted:
-            variables, settings = site(evaluation, result.run, place), campaign.settings
-            judged = ask(evaluation, result.run, settings, place, "answer-again", variables)
-            result = replace(result, judged=judged)
-        again.append(result)
-    code = f"{campaign.code}, judged by {machine.code_digest()}"
-    return replace(campaign, code=code), again
 
 
 @cache
@@ -339,7 +313,7 @@ def table(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result])
     when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
     before = [result.before[0] for result in results if result.before]
     load = f" Load average before a run: {min(before):.2f} to {max(before):.2f}." if before else ""
-    flags = "".join(f" --{name}" for name in evaluation.flags if settings.get(name))
+    pairs = " --pairs" if settings.get("pairs") else ""
     rows = [
         _row(evaluation, plant.said, some)
         for kind, plant in plants.items()
@@ -353,7 +327,7 @@ def table(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result])
     aims = missed(evaluation, campaign, results)
     return "\n".join(
         [
-            f"{evaluation.name}{flags}, seed {settings['seed']}, {host['cpus']} CPUs, Linux"
+            f"{evaluation.name}{pairs}, seed {settings['seed']}, {host['cpus']} CPUs, Linux"
             f" {host['kernel']}, autogroup {groups}, code {campaign.code}{when}.{load}",
             "",
             *(markdown([heads, *([row[head] for head in heads] for row in rows)]) if rows else []),

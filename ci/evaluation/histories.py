@@ -13,7 +13,7 @@ import math
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
@@ -22,15 +22,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ci.evaluation.plants import TABLES
 from ci.evaluation.table import show
-from netproof.history.changes import Change, ChangeKind, controlled, expected_false_alarms
+from netproof.history.changes import ChangeKind, controlled, expected_false_alarms
 from netproof.history.followers import follow_all
 from netproof.history.series import pooled
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 Floats = NDArray[np.float64]
-Shape = Callable[[Floats], Floats]
-"""From nights since a change began to the relative change."""
 RECORDED = Path(__file__).resolve().parents[2] / "tests/data/history/noise.json"
 NOISE = 0.02
 """Relative noise of a night."""
@@ -114,24 +113,11 @@ def histories(noise: Noise, series: int, nights: int, seed: int, change: Floats 
     return np.array([pooled(several.tolist()) for several in values])
 
 
-def changed(before: int, after: int, shape: Shape) -> Floats:
-    """Return a relative change: 0 for ``before`` nights, then ``shape``."""
-    return np.concatenate([np.zeros(before), shape(np.arange(float(after)))])
-
-
-def step(size: float) -> Shape:
-    """Return the shape of a step by a relative size."""
-    return lambda nights: np.full(len(nights), size)
-
-
-def drift(size: float, over: int) -> Shape:
-    """Return the shape of a drift to a relative size within ``over`` nights, which then stays."""
-    return lambda nights: size * np.minimum((nights + 1) / over, 1.0)
-
-
-def bad_night(size: float) -> Shape:
-    """Return the shape of one bad night."""
-    return lambda nights: np.where(nights == 0, size, 0.0)
+def changed(before: int, after: int, size: float, over: int = 1) -> Floats:
+    """Return a relative change: none at first, then a drift ``over`` some nights that stays."""
+    return np.concatenate(
+        [np.zeros(before), size * np.minimum(np.arange(1, after + 1) / over, 1.0)]
+    )
 
 
 def alarms(values: Floats, threshold: float) -> list[list[tuple[int, bool]]]:
@@ -140,14 +126,13 @@ def alarms(values: Floats, threshold: float) -> list[list[tuple[int, bool]]]:
     ``threshold``: p-value of an alarm.
     """
     return [
-        [(change.found, change.size > 0) for change in one.changes if is_step(change)]
-        for one in follow_all(values.tolist(), alarm=threshold)
+        [
+            (one.found, one.size > 0)
+            for one in series.changes
+            if one.kind is not ChangeKind.BAD_NIGHT
+        ]
+        for series in follow_all(values.tolist(), alarm=threshold)
     ]
-
-
-def is_step(change: Change) -> bool:
-    """Check for a new level instead of a single bad night."""
-    return change.kind is not ChangeKind.BAD_NIGHT
 
 
 def a_year(count: int, nights: int) -> str:
@@ -184,56 +169,23 @@ def calibrated(noise: Noise, size: Size) -> float:
     return math.exp(min(points, key=lambda one: abs(one[1]))[0])
 
 
-@dataclass(frozen=True)
-class Found:
-    """Nights until a change was found, the alarm's included; None if never."""
+def found(threshold: float, noise: Noise, size: Size, change: Floats) -> list[float]:
+    """Try many series with a change, half upwards and half downwards.
 
-    nights: tuple[int | None, ...]
-
-    def within(self, nights: int) -> float:
-        """Return the share of series in which it was found within ``nights``."""
-        return sum(n is not None and n <= nights for n in self.nights) / len(self.nights)
-
-    @property
-    def median(self) -> str:
-        """Median nights until it was found."""
-        ordered = sorted(math.inf if n is None else n for n in self.nights)
-        middle = ordered[len(ordered) // 2]
-        return "not found" if math.isinf(middle) else str(middle)
-
-
-def found(threshold: float, noise: Noise, size: Size, change: Floats) -> Found:
-    """Try many series with a change, half upwards and half downwards."""
+    Return the nights until each was found, the alarm's included, in order; infinite if never.
+    """
     begin = int(np.flatnonzero(change)[0])
     values = histories(noise, max(size.series, 2), len(change), 2, change)
-    nights: list[int | None] = []
+    nights = []
     for number, row in enumerate(alarms(values, threshold)):
         right = [night for night, up in row if night >= begin and up is (number % 2 == 0)]
-        nights.append(min(right) - begin + 1 if right else None)
-    return Found(tuple(nights))
+        nights.append(min(right) - begin + 1 if right else math.inf)
+    return sorted(nights)
 
 
-def bad_nights(threshold: float, noise: Noise, size: Size, off: float) -> tuple[int, int]:
-    """Count single bad nights, upwards and downwards, reported as such and as a step.
-
-    A step counts if the same history without the bad night has no step.
-    """
-    change = changed(BEFORE, 12, bad_night(min(off, 0.9)))
-    values = histories(noise, size.series, len(change), 3, change)
-    if off > 0.9:
-        values[::2, BEFORE] *= (1 + off) / 1.9
-    missing = [[*row[:BEFORE], None, *row[BEFORE + 1 :]] for row in values.tolist()]
-    with_it, without = (
-        [one.changes for one in follow_all(rows, alarm=threshold)]
-        for rows in (values.tolist(), missing)
-    )
-    as_such = sum(any(not is_step(c) and c.index == BEFORE for c in row) for row in with_it)
-
-    def alarmed(changes: Sequence[Change]) -> bool:
-        return any(is_step(change) and change.found >= BEFORE for change in changes)
-
-    as_step = sum(alarmed(a) and not alarmed(b) for a, b in zip(with_it, without, strict=True))
-    return as_such, as_step
+def within(nights: list[float], most: int) -> float:
+    """Return the share of series in which a change was found within so many nights."""
+    return sum(one <= most for one in nights) / len(nights)
 
 
 Cells = Callable[[float], tuple[str, ...]]
@@ -241,24 +193,15 @@ Cells = Callable[[float], tuple[str, ...]]
 Row = tuple[str, tuple[str, ...], Noise, Cells]
 """The table, the first cells, the noise, and what computes the others."""
 WITHIN = (3, 4, 7)
-_FOUND = (*(f"within {nights} nights" for nights in WITHIN), "median nights")
-HEADS = {
-    "nights": ("noise", "nights before", "false alarms a series and year", *_FOUND),
-    "pools": ("series", "noise", "false alarms a pool and year", *_FOUND),
-    "changes": ("change", "noise", *_FOUND),
-    "cold": ("change", "nights before", "false alarms a series and year", *_FOUND),
-    "bad nights": ("off by", "noise", "reported as such", "reported as a step"),
-    "noisier": ("noise", "false alarms a series and year, nights 1 to 30", "31 to 60"),
-    "control": (
-        *("noise", "series", "false alarms in 30 nights", "expected at most"),
-        *(f"p up to {p}" for p in ("0.01", "0.001", "0.0001")),
-    ),
-}
+HEADS: dict[str, list[str]] = TABLES["evaluations"]["histories"]
+"""Heads of the tables."""
 
 
 def _by_change(noise: Noise, size: Size, change: Floats, threshold: float) -> tuple[str, ...]:
-    nights_to = found(threshold, noise, size, change)
-    return (*(f"{nights_to.within(nights):.1%}" for nights in WITHIN), nights_to.median)
+    nights = found(threshold, noise, size, change)
+    middle = nights[len(nights) // 2]
+    median = "not found" if math.isinf(middle) else str(middle)
+    return (*(f"{within(nights, most):.1%}" for most in WITHIN), median)
 
 
 def _with_alarms(
@@ -266,11 +209,36 @@ def _with_alarms(
 ) -> tuple[str, ...]:
     """Return false alarms per year, and how a step is found after ``before`` nights."""
     rate = a_year(*false_alarms(noise, size, threshold, before, seed))
-    return rate, *_by_change(noise, size, changed(before, AFTER, step(off)), threshold)
+    return rate, *_by_change(noise, size, changed(before, AFTER, off), threshold)
 
 
 def _by_bad_night(noise: Noise, size: Size, off: float, threshold: float) -> tuple[str, ...]:
-    return tuple(f"{one} of {size.series}" for one in bad_nights(threshold, noise, size, off))
+    """Count single bad nights, upwards and downwards, reported as such and as a step.
+
+    A step counts if the same history without the bad night has no step.
+    """
+    change = changed(BEFORE, 12, min(off, 0.9))
+    change[BEFORE + 1 :] = 0
+    values = histories(noise, size.series, len(change), 3, change)
+    if off > 0.9:
+        values[::2, BEFORE] *= (1 + off) / 1.9
+    missing = [[*row[:BEFORE], None, *row[BEFORE + 1 :]] for row in values.tolist()]
+    as_such, stepped = 0, []
+    for rows in (values.tolist(), missing):
+        several = [one.changes for one in follow_all(rows, alarm=threshold)]
+        bad = [[one.kind is ChangeKind.BAD_NIGHT for one in changes] for changes in several]
+        both = [
+            [*zip(changes, of_it, strict=True)] for changes, of_it in zip(several, bad, strict=True)
+        ]
+        if rows is not missing:
+            as_such = sum(
+                any(is_bad and one.index == BEFORE for one, is_bad in row) for row in both
+            )
+        stepped.append(
+            [any(not is_bad and one.found >= BEFORE for one, is_bad in row) for row in both]
+        )
+    as_step = sum(a and not b for a, b in zip(*stepped, strict=True))
+    return tuple(f"{count} of {size.series}" for count in (as_such, as_step))
 
 
 def _noisier(size: Size, threshold: float) -> tuple[str, ...]:
@@ -315,11 +283,11 @@ def rows(size: Size) -> list[Row]:
             cells = partial(_with_alarms, noise, size, BEFORE, 0.05, 4)
             # Pooled normal noise stays normal, with the same threshold.
             made.append(("pools", (str(pool), words), NORMAL if name == "normal" else noise, cells))
-    changes = [(f"step of {off:.1%}", step(off), AFTER) for off in (0.02, 0.05, 0.10, 0.20)]
-    changes += [(f"drift of {off:.1%} over 60 nights", drift(off, 60), 120) for off in (0.05, 0.10)]
+    changes = [(f"step of {off:.1%}", (AFTER, off)) for off in (0.02, 0.05, 0.10, 0.20)]
+    changes += [(f"drift of {off:.1%} over 60 nights", (120, off, 60)) for off in (0.05, 0.10)]
     for noise in (NORMAL, REAL):
-        for name, shape, after in changes:
-            cells = partial(_by_change, noise, size, changed(BEFORE, after, shape))
+        for name, shape in changes:
+            cells = partial(_by_change, noise, size, changed(BEFORE, *shape))
             made.append(("changes", (name, noise.name), noise, cells))
         for off in (0.10, 0.20, 0.50, 1.00):
             cells = partial(_by_bad_night, noise, size, off)

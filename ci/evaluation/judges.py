@@ -60,15 +60,11 @@ def graded(evaluation: Evaluation, run: Run, status: int, text: str, errors: str
         why = " ".join(errors.split()) or "nothing else was said"
         return not_judged(f"{what} ended with {status} and left no JSON: {why}")
     try:
+        if evaluation.verb != "measure" and document["format"] != documents.FORMAT:
+            return not_judged(f"its format is {document['format']}, not {documents.FORMAT}")
         return JUDGES[evaluation.name](evaluation.plants[run.kind], run, status, document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return not_judged(f"what {what} printed cannot be read: {error!r}")
-
-
-def _form(document: Document, what: str) -> str:
-    """Say that a document has another format than this code, or nothing."""
-    found = document["format"]
-    return f"{what} format is {found}, not {documents.FORMAT}" if found != documents.FORMAT else ""
 
 
 # Acceptance runs: the verdict's own word.
@@ -94,8 +90,6 @@ def of_acceptance(plant: Plant, _: Run, status: int, document: Document) -> Answ
 
 def of_verdict(status: int, document: Document) -> Answer:
     """Read ``netproof verdict --format json`` with its exit status: green, inconclusive or red."""
-    if reason := _form(document, "the verdict's"):
-        return not_judged(reason)
     levels = [(_level(case), case) for case in document["cases"]]
     failed = [case for level, case in levels if level is Level.FAIL]
     undecided = [case for level, case in levels if level is Level.INCONCLUSIVE]
@@ -138,9 +132,9 @@ def _flagged(case: Document, level: Level) -> list[Document]:
     return [finding for finding in case["findings"] if finding["level"] == level]
 
 
-def _failures(case: Document) -> list[str]:
-    """Return a case's failures: bounds of references, and criteria."""
-    return [*case["faults"], *(one["why"] for one in _flagged(case, Level.FAIL))]
+def _reasons(case: Document, level: Level = Level.FAIL) -> list[str]:
+    """Return why a case has a level: faults, such as bounds of references, and criteria."""
+    return [*case["faults"], *(finding["why"] for finding in _flagged(case, level))]
 
 
 def _sentence(case: Document, system: str) -> str:
@@ -148,7 +142,7 @@ def _sentence(case: Document, system: str) -> str:
     level = _level(case)
     fields = [name for name in Case.__dataclass_fields__ if name != "system"]
     what = Case(system, *(case[name] for name in fields))
-    why = [*case["faults"], *(finding["why"] for finding in _flagged(case, level))]
+    why = _reasons(case, level)
     # A sentence may begin with the case and its switch.
     own = [one.partition("): ")[2] or one if one.startswith(str(what)) else one for one in why]
     said = "; ".join(map(short, own)) or level
@@ -171,13 +165,12 @@ def of_fault(plant: Plant, run: Run, status: int, document: Document) -> Answer:
     if {case["environment"] for case in cases} != {*run.environments}:
         return not_judged("the verdict does not have all environments of the run")
     if plant.counted in (HEALTHY, DERIVING):
-        if failed := [why for case in cases for why in _failures(case)]:
-            return Answer(Grade.FALSE, tuple(map(short, failed)))
-        undecided = [one for case in cases for one in _flagged(case, Level.INCONCLUSIVE)]
-        if run.kind == DERIVING and undecided:
-            # An inconclusive run makes no references.
-            return Answer(Grade.INCONCLUSIVE, tuple(short(one["why"]) for one in undecided))
-        return Answer(Grade.RIGHT)
+        if failed := [why for case in cases for why in _reasons(case)]:
+            return _answer(Grade.FALSE, failed)
+        undecided = [one["why"] for case in cases for one in _flagged(case, Level.INCONCLUSIVE)]
+        # An inconclusive run makes no references.
+        open_ = run.kind == DERIVING and undecided
+        return _answer(Grade.INCONCLUSIVE, undecided) if open_ else Answer(Grade.RIGHT)
     faulty = [case for case in cases if case["environment"] == run.environments[0]]
     concerned = [
         case
@@ -189,12 +182,16 @@ def of_fault(plant: Plant, run: Run, status: int, document: Document) -> Answer:
         return not_judged("the verdict has none of the cases that the fault concerns")
     if named := list(_naming(concerned, plant.sizes, Level.FAIL)):
         criteria = tuple(sorted({finding["criterion"] for finding in named}))
-        return Answer(Grade.RIGHT, tuple(short(one["why"]) for one in named), criteria)
-    if failed := [why for case in faulty for why in _failures(case)]:
-        return Answer(Grade.OTHERWISE, tuple(map(short, failed)))
+        return _answer(Grade.RIGHT, [one["why"] for one in named], criteria)
+    if failed := [why for case in faulty for why in _reasons(case)]:
+        return _answer(Grade.OTHERWISE, failed)
     if undecided := list(_naming(concerned, plant.sizes, Level.INCONCLUSIVE)):
-        return Answer(Grade.INCONCLUSIVE, tuple(short(one["why"]) for one in undecided))
+        return _answer(Grade.INCONCLUSIVE, [one["why"] for one in undecided])
     return Answer(Grade.MISSED)
+
+
+def _answer(grade: Grade, said: Sequence[str], by: tuple[str, ...] = ()) -> Answer:
+    return Answer(grade, tuple(map(short, said)), by)
 
 
 def _naming(cases: Sequence[Document], sizes: tuple[int, int], level: Level) -> Iterator[Document]:
@@ -226,8 +223,6 @@ _OUTCOMES = {
 
 def of_diagnosis(plant: Plant, run: Run, status: int, document: Document) -> Answer:
     """Grade ``netproof diagnose --format json``."""
-    if reason := _form(document, "its"):
-        return not_judged(reason)
     (partition,) = document["partitions"]
     culprits, outcome = partition["culprits"], DiagnosisOutcome(partition["outcome"])
     found = outcome is DiagnosisOutcome.FOUND
@@ -238,10 +233,11 @@ def of_diagnosis(plant: Plant, run: Run, status: int, document: Document) -> Ans
             f"netproof diagnose ended with {status} and says {outcome.value!r} of"
             f" {partition['partition']}, with {len(culprits)} culprits"
         )
-    said, by = [culprit["sentence"] for culprit in culprits], ()
     if outcome is DiagnosisOutcome.INCONCLUSIVE:
         said, by = [f"inconclusive: {'; '.join(partition['incomplete'])}"], (outcome.value,)
-    return Answer(_worth(plant, run, culprits), tuple(map(short, said)), by)
+    else:
+        said, by = [culprit["sentence"] for culprit in culprits], ()
+    return _answer(_worth(plant, run, culprits), said, by)
 
 
 def _worth(plant: Plant, run: Run, culprits: Sequence[Document]) -> Grade:

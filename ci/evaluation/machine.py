@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,16 @@ class CannotRunError(NetproofError):
     """The evaluation cannot be made, or cannot go on, on this machine."""
 
 
+def _ran(words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=False, **options)
+
+
 class Testbed:
     """The testbed of this machine, which is left as it was found."""
 
     def __init__(self, log: Path) -> None:
         """Record the testbed's state. Raises CannotRunError if it has jobs or is not available."""
-        self._log = log
-        self._found = log.with_name("topology-as-found.yaml")
+        self._log, self._found = log, log.with_name("topology-as-found.yaml")
         # Daemons of an earlier part of the evaluation may run with another topology.
         self._topology: Path | None = None
         os.environ["SLURM_CONF"] = str(STATE / "slurm.conf")
@@ -68,9 +71,7 @@ class Testbed:
             self._was_up = run.wait() != CANNOT
         if self._was_up:
             shutil.copyfile(STATE / "topology.yaml", self._found)
-            queue = subprocess.run(
-                ["squeue", "--noheader"], capture_output=True, text=True, check=False
-            )
+            queue = _ran(["squeue", "--noheader"])
             if queue.returncode == 0 and queue.stdout.strip():
                 raise CannotRunError("the testbed has jobs: let them end, or cancel them")
 
@@ -105,33 +106,33 @@ class Testbed:
         ``seconds``: it is temporary, and begins ``begin_s`` after its place's first launch. Raises
         NetproofError if that fails, or if a temporary fault did not begin and end in the block.
         """
-        if not fault:
-            yield
-            return
+        flaps = dict[str, subprocess.Popen[bytes]]()
         try:
-            for place in places:
-                verb = ["plant", place, *(f"{key}={value}" for key, value in fault.items())]
-                if seconds is None:
-                    self.run(*verb)
-                else:
+            with ExitStack() as stack:
+                for place in places if fault else ():
+                    verb = ["plant", place, *(f"{key}={value}" for key, value in fault.items())]
+                    if seconds is None:
+                        self.run(*verb)
+                        continue
                     later = ["bash", "-c", AFTER_FIRST_LAUNCH, "plant", place, f"{begin_s:g}"]
-                    with self._logged(*verb, "--for", f"{seconds:g}", before=later) as flap:
-                        yield
-                        ended = flap.poll()
-                    if ended != 0:
-                        why = "the run ended before"
-                        why = f"testbed plant ended with {ended}" if ended else why
-                        raise NetproofError(
-                            f"{place}: the fault did not come and go while the run was made ({why})"
-                        )
-            if seconds is None:
+                    flap = self._logged(*verb, "--for", f"{seconds:g}", before=later)
+                    flaps[place] = stack.enter_context(flap)
                 yield
+                ended = {place: flap.poll() for place, flap in flaps.items()}
+            for place, status in ended.items():
+                why = f"testbed plant ended with {status}" if status else "the run ended before"
+                if status != 0:
+                    raise NetproofError(
+                        f"{place}: the fault did not come and go while the run was made ({why})"
+                    )
         except BaseException:
             # The testbed is rebuilt or taken down after this; report the first error.
             with suppress(NetproofError):
-                self.run("lift")
+                if fault:
+                    self.run("lift")
             raise
-        self.run("lift")
+        if fault:
+            self.run("lift")
 
     def run(self, *verb: str) -> None:
         """Run a verb. Raises NetproofError with the log's end, CannotRunError if not possible."""
@@ -180,9 +181,7 @@ def compiled_slow_mpi(folder: Path) -> Path:
     library = folder / LIBRARY
     command = ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC"]
     try:
-        ran = subprocess.run(
-            [*command, "-o", library, SLOW_MPI], capture_output=True, text=True, check=False
-        )
+        ran = _ran([*command, "-o", library, SLOW_MPI])
     except OSError as error:
         raise CannotRunError(f"cc: {error.strerror}; apt-get install gcc libc6-dev") from error
     if ran.returncode:
@@ -250,11 +249,12 @@ LOADS: dict[str, Callable[..., None]] = {
 def settings_of(load: str, seed: int, folder: Path) -> list[dict[str, Any]]:
     """Return the arguments of each process of a load: bursts take all CPUs at the same times."""
     cpus = sorted(os.sched_getaffinity(0))
-    if load == "one-cpu":
-        return [{"cpu": random.Random(seed).choice(cpus)}]
-    if load == "bursts":
-        return [{"cpu": cpu, "seed": seed, "begun": time.monotonic()} for cpu in cpus]
-    return [{"folder": str(folder)}] if load else []
+    several: dict[str, list[dict[str, Any]]] = {
+        "one-cpu": [{"cpu": random.Random(seed).choice(cpus)}],
+        "bursts": [{"cpu": cpu, "seed": seed, "begun": time.monotonic()} for cpu in cpus],
+        "compiler": [{"folder": str(folder)}],
+    }
+    return several.get(load, [])
 
 
 def cpu_seconds(load: Sequence[subprocess.Popen[bytes]]) -> float:
@@ -277,19 +277,14 @@ def alongside(load: str, seed: int, folder: Path) -> Iterator[list[subprocess.Po
 
     It ends with this process, however that ends.
     """
+    words, mute = [sys.executable, "-m", "ci.evaluation.machine", load], subprocess.DEVNULL
+    own = {"start_new_session": True, "preexec_fn": ending_with_this_process()}
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for settings in settings_of(load, seed, folder):
-            processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "ci.evaluation.machine", load, json.dumps(settings)],
-                    cwd=ROOT,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    start_new_session=True,
-                    preexec_fn=ending_with_this_process(),
-                )
-            )
+            given = [*words, json.dumps(settings)]
+            one = subprocess.Popen(given, cwd=ROOT, stdin=mute, stdout=mute, **own)
+            processes.append(one)
         yield processes
     finally:
         for one in processes:
@@ -305,18 +300,16 @@ def alongside(load: str, seed: int, folder: Path) -> Iterator[list[subprocess.Po
 def busy_share(seconds: float) -> float:
     """Return the share of all CPUs used over ``seconds``; steal counts as used (proc(5))."""
 
-    def ticks() -> tuple[int, int]:
-        with open("/proc/stat") as file:
-            # The fields user and nice include guests.
-            columns = [int(field) for field in file.readline().split()[1:9]]
-        return columns[3] + columns[4], sum(columns)
+    def ticks() -> list[int]:
+        # The fields user and nice include guests.
+        return [*map(int, Path("/proc/stat").read_text().split(maxsplit=9)[1:9])]
 
-    idle, total = ticks()
+    before = ticks()
     time.sleep(seconds)
-    later_idle, later_total = ticks()
-    if later_total <= total:
+    passed = [later - one for one, later in zip(before, ticks(), strict=True)]
+    if sum(passed) <= 0:
         raise CannotRunError("/proc/stat: the CPUs' time stands still; measure for longer")
-    return 1 - (later_idle - idle) / (later_total - total)
+    return 1 - (passed[3] + passed[4]) / sum(passed)
 
 
 def wait_until_quiet(settings: Mapping[str, Any]) -> None:
@@ -335,8 +328,8 @@ def wait_until_quiet(settings: Mapping[str, Any]) -> None:
 def pressure_seconds() -> float | None:
     """Return seconds since boot in which a task waited for a CPU; None if the kernel has none."""
     try:
-        with open("/proc/pressure/cpu") as file:
-            return int(file.readline().rpartition("total=")[2]) / 1e6
+        first = Path("/proc/pressure/cpu").read_text().partition("\n")[0]
+        return int(first.rpartition("total=")[2]) / 1e6
     except (OSError, ValueError):
         return None
 
@@ -380,10 +373,7 @@ def answered(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
     """Run a netproof command in ``folder``."""
-    words = ["netproof", *command]
-    return subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return _ran(["netproof", *command], cwd=folder, env=environment)
 
 
 def now() -> str:

@@ -182,9 +182,9 @@ class Evaluation:
     """A table of plants, and how its runs are made and judged.
 
     ``about``: what --help says; ``verb``: netproof's, which answers, and measures itself if it is
-    that; ``grades``: in the order of the table; ``flags``: further options with their help;
-    ``one_place``: place and fault are drawn, and a healthy run is one of a drawn fault without it;
-    ``repeats_broken``: a run that was not judged counts for nothing, and --resume makes it again.
+    that; ``grades``: in the order of the table; ``one_place``: place and fault are drawn, and a
+    healthy run is one of a drawn fault without it; ``repeats_broken``: a run that was not judged
+    counts for nothing, and --resume makes it again.
     """
 
     name: str
@@ -192,7 +192,6 @@ class Evaluation:
     grades: tuple[Grade, ...]
     plants: Mapping[str, Plant]
     verb: str = "verdict"
-    flags: Mapping[str, str] = field(default_factory=dict)
     one_place: bool = False
     repeats_broken: bool = True
 
@@ -274,17 +273,11 @@ class Evaluation:
                 )
         return altered + MISLED * plant.misleads + DISTURBED * ("delay" in run.fault)
 
-    def system(self, run: Run, settings: Mapping[str, Any]) -> str:
-        """Return the system, or its partition, that a run measures."""
-        whole = settings.get("whole") and not self.plants[run.kind].unknown
-        return "testbed" if whole else f"testbed:{run.switch}"
-
     def reframe(self, run: Run, settings: Mapping[str, Any]) -> list[str]:
         """Return ReFrame's options with the project's checks."""
         several, plant = "|".join(map(re.escape, run.environments)), self.plants[run.kind]
-        options = ["--system", self.system(run, settings)]
-        pairs, whole = settings.get("pairs"), settings.get("whole")
-        if not (pairs or whole):
+        options, pairs = ["--system", f"testbed:{run.switch}"], settings.get("pairs")
+        if not pairs:
             # By one launch alone, a slow one would be the value of derived references.
             options += ["-S", f"launches={DERIVED_LAUNCHES if plant.derived else 1}"]
         options += ["-p", f"^({several})$"] if several else []
@@ -292,9 +285,9 @@ class Evaluation:
         checks = ROOT / "checks" / (PAIRS if pairs else "")
         return [*options, "--exec-policy=serial", "-c", str(checks)]
 
-    def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
+    def question(self, run: Run, report: Path) -> list[str]:
         """Return the arguments of the netproof command that answers."""
-        place, plant = self.system(run, settings), self.plants[run.kind]
+        place, plant = f"testbed:{run.switch}", self.plants[run.kind]
         if self.verb == "measure":
             asked = ["tune", place, plant.parameter, "--protocol", plant.protocol]
             if plant.function:

@@ -102,14 +102,9 @@ class Plant:
 
     def into(self, measured: Measured) -> Measured:
         """Return a case's measurement with the change."""
-        changed = self.changing(measured)
-        launches = [
-            replace(one, curves=(changed(one.curve),))
-            if self.launches is None or place < self.launches
-            else one
-            for place, one in enumerate(measured.launches)
-        ]
-        return measured.with_launches(launches)
+        changed, some = self.changing(measured), measured.launches[: self.launches]
+        new = [replace(one, curves=(changed(one.curve),)) for one in some]
+        return measured.with_launches([*new, *measured.launches[len(some) :]])
 
 
 PLANTED, _GROWING = (

@@ -1,17 +1,15 @@
-"""CPU seconds of the verbs by a session's cases, and of what is done for each node of a launch.
+"""CPU seconds of the verbs by a session's cases.
 
 ``--session`` is best a report of ``ci/quickstart``. Its partition is copied under further names,
 nodes and jobs included, until a session has so many cases; each copy has records of its own, and a
 site's configuration expects all of them. Earlier nights are the same session on other days. Each
 verb runs once in a process of its own, and is refused where its exit status says that it could not
-answer. With ``--nodes``, a recorded node's counters are those of all nodes, with other digits on
-each. The exponent is that of the seconds over the counts from 1,000 on: 1 is linear.
+answer. The exponent is that of the seconds over the counts from 1,000 on: 1 is linear.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import math
 import os
@@ -20,9 +18,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,20 +28,15 @@ from unittest import mock
 import numpy as np
 
 from ci.evaluation.machine import ROOT
+from ci.evaluation.plants import TABLES
 from ci.evaluation.table import show
 from netproof import codec
 from netproof.benchmarks import registry
-from netproof.criteria.settings import Settings, set_by_sites
+from netproof.criteria.settings import set_by_sites
 from netproof.errors import NetproofError
-from netproof.measurement.counters import Counters, counters
-from netproof.pairs.accusation import judge
-from netproof.pairs.model import PairObservation
-from netproof.pairs.rounds import Mode, next_round, tournament
 from netproof.session import records
-from netproof.verdict import traffic
 
 SMALL = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
-COUNTERS = ROOT / "tests/data/jobs/netpipe-twin/tcp-inter-node-oneway.1.err"
 LINEAR_FROM = 1000
 RECORD = "netproof_record"
 MEASURED = "netproof_measured"
@@ -52,8 +44,10 @@ IN_RECORDS = (MEASURED, "netproof_case", "netproof_provenance", "netproof_transp
 """Keys of a test that its record has, where the recorded report has them itself."""
 JOBS = 100_000
 """Job numbers of one copy."""
-ROUNDS, LAUNCHES = 4, 2
-NOISE = 0.05
+VERBS: dict[str, list[str]] = TABLES["evaluations"]["verbs"]
+"""Arguments of each verb, in an order in which each finds what it needs."""
+JUDGING = ("verdict", "diagnose", "stored verdict", "references derive", "history")
+"""Verbs whose exit statuses 1 and 3 are answers too."""
 
 
 class Recorded:
@@ -247,35 +241,16 @@ def _site(folder: Path, recorded: Recorded, copies: int) -> None:
     (folder / "settings.py").write_text((ROOT / "site-config" / "settings.py").read_text())
 
 
-VERBS: dict[str, tuple[Callable[[Session], list[str]], tuple[int, ...]]] = {
-    "verdict": (lambda one: ["verdict", str(one.report)], (0, 1, 3)),
-    "diagnose": (lambda one: ["diagnose", str(one.report), "--back", "0"], (0, 1, 3)),
-    "report": (lambda one: ["report", str(one.report), "--to", str(one.folder / "pages")], (0,)),
-    "store add": (lambda one: ["store", "add", str(one.report)], (0,)),
-    "stored verdict": (lambda _: ["verdict", "newest"], (0, 1, 3)),
-    "compare": (lambda one: ["compare", str(one.report), one.earlier[0]], (0,)),
-    "references derive": (
-        lambda one: ["references", "derive", str(one.report), *one.earlier],
-        (0, 1, 3),
-    ),
-    "store add nights": (lambda one: ["store", "add", *one.earlier], (0,)),
-    "history": (lambda _: ["history"], (0, 1, 3)),
-}
-"""Arguments and answers of each verb, in an order in which each finds what it needs."""
-
-
-Costs = dict[str, list[tuple[float, ...]]]
-"""CPU seconds of verbs or steps, with the most memory in MB if it is known, for each count."""
-
-
 def cost(session: Session, verb: str) -> tuple[float, float]:
     """Run a verb in a process of its own; return its CPU seconds and the most memory in MB.
 
     A process begins with the memory of the one that starts it, some 120 MB: no figure is below
     that. Raises NetproofError where the verb had no answer.
     """
-    arguments, answers = VERBS[verb]
-    command = [str(Path(sys.executable).with_name("netproof")), *arguments(session)]
+    places = {"{report}": [str(session.report)], "{earlier}": session.earlier}
+    places |= {"{before}": session.earlier[:1], "{pages}": [str(session.folder / "pages")]}
+    command = [str(Path(sys.executable).with_name("netproof"))]
+    command += [one for word in VERBS[verb] for one in places.get(word, [word])]
     with (session.folder / "output").open("w+") as output:
         child = subprocess.Popen(
             command, env=session.environment(), cwd=ROOT, stdout=output, stderr=output
@@ -283,88 +258,10 @@ def cost(session: Session, verb: str) -> tuple[float, float]:
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        if child.returncode not in answers:
+        if child.returncode not in ((0, 1, 3) if verb in JUDGING else (0,)):
             said = output.read()[-2000:]
             raise NetproofError(f"{' '.join(command)} ended with {child.returncode}:\n{said}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
-
-
-def of_verbs(options: argparse.Namespace) -> tuple[Sequence[int], Costs]:
-    """Return the cases of the sessions, and each verb's CPU seconds and MB of each."""
-    if unknown := {*(options.verbs or VERBS)} - {*VERBS}:
-        raise NetproofError(f"{unknown.pop()}: is none of the verbs {', '.join(VERBS)}")
-    recorded = Recorded(options.session or SMALL)
-    references = ROOT / "reference-values" / f"{recorded.system}.yaml"
-    costs: Costs = defaultdict(list)
-    counts = list[int]()
-    if options.keep:
-        options.keep.mkdir(parents=True, exist_ok=True)
-    for count in options.cases:
-        with tempfile.TemporaryDirectory(dir=options.keep) as scratch:
-            own = options.keep or Path(scratch)
-            # What is made need not outlive a power failure.
-            with mock.patch.object(os, "fsync"):
-                session = make(own / f"cases-{count}", recorded, count, references, options.nights)
-            counts.append(session.cases)
-            for verb in VERBS:
-                if verb in (options.verbs or VERBS):
-                    costs[verb].append(cost(session, verb))
-                    print(f"{session.cases} {verb} {costs[verb][-1][0]:.1f}", file=sys.stderr)
-    return counts, costs
-
-
-def text_of(names: Sequence[str]) -> str:
-    """Return a step's standard error with the counters of all nodes."""
-    lines = [one for one in COUNTERS.read_text().splitlines() if "netproof counters on" in one]
-    first, random = lines[0].partition("\t")[0], np.random.default_rng(1)
-    made = []
-    for name in names:
-        digits = str(random.integers(10, 99))
-        for line in (line for line in lines if line.startswith(f"{first}\t")):
-            numbers = re.sub(r"(?<=\s)(\d)(?=\d{4})", rf"\g<1>{digits}", line.partition("\t")[2])
-            made.append(f"netproof counters on {name}\t{numbers}")
-    return "\n".join(made) + "\n"
-
-
-def rounds(names: Sequence[str]) -> list[PairObservation]:
-    """Measure some rounds, in which the first node is slow."""
-    random = np.random.default_rng(2)
-    return [
-        PairObservation(number, pair, rate_mb_s=100 * slow * random.lognormal(0, NOISE))
-        for number in range(ROUNDS)
-        for pair in tournament(names, number)
-        for slow in [0.5 if names[0] in pair else 1.0]
-    ]
-
-
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of some work, and the least CPU seconds of three times."""
-    seconds = []
-    for _ in range(3):
-        begun = time.process_time()
-        found = work()
-        seconds.append(time.process_time() - begun)
-    return found, min(seconds)
-
-
-def of_nodes(counts: Sequence[int]) -> tuple[Sequence[int], Costs]:
-    """Return the numbers of nodes, and CPU seconds of each step for each."""
-    # As each command has it.
-    gc.set_threshold(200_000, 50, 100)
-    costs: Costs = defaultdict(list)
-    for count in counts:
-        names = [f"node{number:05}" for number in range(count)]
-        text, pairs = text_of(names), rounds(names)
-        read, seconds = timed(lambda: counters(Path("launch.err"), text, names))  # noqa: B023
-        assert isinstance(read, Counters)
-        costs["read a launch's counters"].append((seconds,))
-        _, seconds = timed(lambda: next_round(Mode.QUICK, names, pairs, judge(pairs, names)))  # noqa: B023
-        costs["decide a round"].append((seconds,))
-        seen = [traffic.Seen("one", read, ("eth0",), Settings.of_site({}, 0), True)] * LAUNCHES
-        steps = traffic.standing_out, traffic.totals, traffic.carriers_in_rounds, traffic.all_lose
-        _, seconds = timed(lambda: [step(seen) for step in steps])  # noqa: B023
-        costs[f"name who stands out in {LAUNCHES} launches"].append((seconds,))
-    return counts, costs
 
 
 def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
@@ -380,15 +277,32 @@ def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Print CPU seconds, and of verbs the peak memory, by cases or nodes."""
-    counts, costs = of_nodes(options.nodes) if options.nodes else of_verbs(options)
+    """Print CPU seconds and peak memory of each verb by cases."""
+    recorded = Recorded(options.session or SMALL)
+    references = ROOT / "reference-values" / f"{recorded.system}.yaml"
+    costs = defaultdict[str, list[tuple[float, float]]](list)
+    counts = list[int]()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    for count in options.cases:
+        with tempfile.TemporaryDirectory(dir=options.keep) as scratch:
+            own = options.keep or Path(scratch)
+            # What is made need not outlive a power failure.
+            with mock.patch.object(os, "fsync"):
+                session = make(own / f"cases-{count}", recorded, count, references, options.nights)
+            counts.append(session.cases)
+            for verb in filter((options.verbs or VERBS).__contains__, VERBS):
+                costs[verb].append(cost(session, verb))
+                print(f"{session.cases} {verb} {costs[verb][-1][0]:.1f}", file=sys.stderr)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"CPU seconds{'' if options.nodes else ' / peak MB'}; load average {load}\n")
-    rows = []
-    for name, several in costs.items():
-        cells = (
-            " / ".join((f"{each[0]:.2f}", *(f"{mb:,.0f}" for mb in each[1:]))) for each in several
+    print(f"CPU seconds / peak MB; load average {load}\n")
+    rows = [
+        (
+            verb,
+            *(f"{seconds:.2f} / {mb:,.0f}" for seconds, mb in several),
+            f"{exponent(counts, [seconds for seconds, _ in several]):.2f}",
         )
-        rows.append((name, *cells, f"{exponent(counts, [one[0] for one in several]):.2f}"))
+        for verb, several in costs.items()
+    ]
     show(("", *counts, "exponent"), rows)
     return True

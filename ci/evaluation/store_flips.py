@@ -1,9 +1,7 @@
 """Damage every file of a session by one bit or a cut, and count what comes of it.
 
 The session is copied three times: its report with its folder, its folder alone, as while a run goes
-on, and its entry of a store. Each kind of file gets as many tries, each of its files in turn. Print
-a row for each kind; end with 1 if a damaged session is neither refused with the file's name nor
-judged as before or as not passed.
+on, and its entry of a store. Each kind of file gets as many tries, each of its files in turn.
 docs/validation/store.md has the results.
 """
 
@@ -18,7 +16,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -39,14 +36,8 @@ CUTS = 0.1
 
 COLUMNS = ("tries", "of them cut", "refused", "not passed", "as before", "otherwise")
 """Counts for a kind of file: tries, and what came of them; refused is by the file's name."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A copy of a session: its ``files`` by kind, and ``read``, which returns all that it says."""
-
-    files: dict[str, list[Path]]
-    read: Callable[[Path], str]
+Place = tuple[dict[str, list[Path]], Callable[[Path], str]]
+"""A copy of a session: its files by kind, and what reads all that it says."""
 
 
 def verdict(place: Path, damaged: Path) -> str:
@@ -94,12 +85,12 @@ def places(folder: Path, report: Path) -> list[Place]:
     in_store = {f"`{path.name}`": [path] for path in sorted(store.path(one).iterdir())}
     return [
         # Beside a report the header is not read.
-        Place({"report": [whole], **files(own)}, partial(verdict, whole)),
-        Place(
+        ({"report": [whole], **files(own)}, partial(verdict, whole)),
+        (
             {"header": [alone / records.HEADER], **files(alone, ", without the report")},
             partial(verdict, alone),
         ),
-        Place(in_store, partial(stored, store, one)),
+        (in_store, partial(stored, store, one)),
     ]
 
 
@@ -110,26 +101,30 @@ def flipped(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, C
     NetproofError for a session that has not passed: it could lose cases unnoticed.
     """
     several = places(folder, report)
-    kinds = [(kind, files, one) for one in several for kind, files in one.files.items() if files]
-    before = {id(one): one.read(folder) for one in several}
-    if json.loads(before[id(several[0])])["status"] != PASSED:
+    kinds = [
+        (kind, files, read, read(folder))
+        for by, read in several
+        for kind, files in by.items()
+        if files
+    ]
+    if json.loads(kinds[0][3])["status"] != PASSED:
         raise NetproofError(f"{report}: has not passed by the site's files of this shell")
     effects = {kind: Counter[str]() for kind, *_ in kinds}
     chance = random.Random(seed)
     for number in range(tries):
-        kind, files, place = kinds[number % len(kinds)]
+        kind, files, read, was = kinds[number % len(kinds)]
         path, count = files[number // len(kinds) % len(files)], effects[kind]
         content, written = path.read_bytes(), path.stat().st_mtime
         damaged = _damaged(content, chance)
         count.update(["tries", *(["of them cut"] if len(damaged) < len(content) else [])])
         _write(path, damaged, written)
         try:
-            found = place.read(path)
+            found = read(path)
         except NetproofError as error:
             found = f"refused: {error}"
         finally:
             _write(path, content, written)
-        was, outcome = before[id(place)], "otherwise"
+        outcome = "otherwise"
         if found.startswith("refused: "):
             outcome = "refused" if str(path) in found else outcome
         elif found == was:
@@ -139,7 +134,7 @@ def flipped(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, C
         count[outcome] += 1
         if outcome == "otherwise":
             pairs = enumerate(zip(content, damaged, strict=False))
-            at = next((at for at, (was, now) in pairs if was != now), len(damaged))
+            at = next((at for at, (one, now) in pairs if one != now), len(damaged))
             print(f"{path}: {content[max(0, at - 40) : at + 40]!r}: {found[:500]}", file=sys.stderr)
     return effects
 

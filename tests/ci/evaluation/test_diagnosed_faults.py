@@ -9,12 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from runs_without_testbed import campaign, planned
-from runs_without_testbed import result as result_of
+from runs_without_testbed import planned
 
 from ci.evaluation import __main__ as evaluate
 from ci.evaluation import engine, judges
-from ci.evaluation.engine import Campaign, Result
 from ci.evaluation.plants import EVALUATIONS, HEALTHY, Answer, Grade, Plant, Run
 from ci.testbed import topology_reading
 from netproof.diagnosis.causes import TEXTS
@@ -53,10 +51,12 @@ def run_of(kind: str, place: str = "gige-3", fault: dict | None = None, number: 
     return Run(number, kind, 11, ("mpich",), made.topology, made.switch, (place,), chosen)
 
 
-def accused(cause: str, place: Place, detail: str = "", *, alike: str = "", sign=Sign.SLOW):
+def accused(cause: str, place: Place, detail: str = "", alike: str = "") -> Culprit:
     """A culprit as the diagnosis makes it."""
     shown = str(place) if place.kind is not PlaceKind.SETTING else place.nodes[0]
-    seen = Evidence(EvidenceSource.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel")
+    seen = Evidence(
+        EvidenceSource.HOST, Sign.SLOW, place, "it was seen", Sure.SEEN, "by the kernel"
+    )
     return Culprit(
         place,
         (seen,),
@@ -90,122 +90,82 @@ LEAF_NODE = Place(PlaceKind.NODE, "tree-6", ("tree-6",), "eth1")
 TREE = Place(PlaceKind.WHOLE, "switch of tree", tuple(f"tree-{node}" for node in range(1, 17)))
 UPLINK = Place(PlaceKind.UPLINK, "uplink of tree-leaf-2", ("tree-5", "tree-6", "tree-7", "tree-8"))
 NETWORK = Place(PlaceKind.ENVIRONMENT, "mpich", (), "mgmt0")
-RIGHT = [
-    (run_of("half-rate"), accused("port slower than the others", NODE, "50 %")),
-    (run_of("tenth-rate"), accused("port slower than the others", NODE, "10 %")),
-    (run_of("little-loss"), accused("packets lost", NODE)),
-    (run_of("loss"), accused("packets lost", NODE)),
-    (run_of("mtu"), accused("MTU differs", NODE)),
-    (run_of("small-buffer", "gige"), accused("the switch as a whole", WHOLE)),
-    (run_of("small-buffer", "gige"), accused("packets lost", WHOLE)),
-    (
-        run_of("busy-cpu"),
-        accused("CPUs taken by something else", dataclasses.replace(NODE, interface="")),
-    ),
-    (run_of("link-flap"), accused("link flapped", NODE)),
-    (run_of("link-down"), accused("link down", NODE)),
-    (run_of("faster-network", "fast-ethernet"), accused("messages took another network", NETWORK)),
-    (run_of("slower-network", "gige"), accused("messages took another network", NETWORK)),
-    (run_of("sysctl"), accused("setting differs", setting("net.ipv4.tcp_sack"), "tcp_sack")),
-    (run_of("uplink", "tree-leaf-2"), accused("uplink or leaf slow", UPLINK, "50 %")),
-    (run_of("uplink", "tree-leaf-2"), accused("oversubscribed", UPLINK, "50 %")),
-    (run_of("quarter-uplink", "tree-leaf-2"), accused("oversubscribed", UPLINK, "25 %")),
-    (run_of("port-of-a-leaf", "tree-6"), accused("port slower than the others", LEAF_NODE, "50 %")),
-    (run_of("buffers-of-leaves", "tree"), accused("packets lost", TREE)),
-    (run_of("one-direction"), accused("one direction slow", NODE, "sends")),
-    (
-        run_of("one-direction", fault={"receive_rate": 0.5}),
-        accused("one direction slow", NODE, "receives"),
-    ),
+R, H, F, M = Grade.RIGHT, Grade.HALF, Grade.FALSE, Grade.MISSED
+SLOW, LOST, AROUND = (
+    *("port slower than the others", "packets lost", "one or two nodes or what is between them"),
+)
+LEAF = dataclasses.replace(UPLINK, kind=PlaceKind.LEAF)
+ETH0 = dataclasses.replace(NETWORK, interface="eth0")
+CPU = dataclasses.replace(NODE, interface="")
+BACK = {"receive_rate": 0.5}
+ANSWERS: list[tuple[Grade, Run, tuple[Culprit, ...]]] = [
+    (grade, run, tuple(accused(*one) for one in culprits))
+    for grade, run, *culprits in (
+        (R, run_of("half-rate"), (SLOW, NODE, "50 %")),
+        (R, run_of("tenth-rate"), (SLOW, NODE, "10 %")),
+        (R, run_of("little-loss"), (LOST, NODE)),
+        (R, run_of("loss"), (LOST, NODE)),
+        (R, run_of("mtu"), ("MTU differs", NODE)),
+        (R, run_of("small-buffer", "gige"), ("the switch as a whole", WHOLE)),
+        (R, run_of("small-buffer", "gige"), (LOST, WHOLE)),
+        (R, run_of("busy-cpu"), ("CPUs taken by something else", CPU)),
+        (R, run_of("link-flap"), ("link flapped", NODE)),
+        (R, run_of("link-down"), ("link down", NODE)),
+        (R, run_of("faster-network", "x"), ("messages took another network", NETWORK)),
+        (R, run_of("slower-network", "gige"), ("messages took another network", NETWORK)),
+        (R, run_of("sysctl"), ("setting differs", setting("net.ipv4.tcp_sack"), "tcp_sack")),
+        (R, run_of("uplink", "tree-leaf-2"), ("uplink or leaf slow", UPLINK, "50 %")),
+        (R, run_of("uplink", "tree-leaf-2"), ("oversubscribed", UPLINK, "50 %")),
+        (R, run_of("quarter-uplink", "tree-leaf-2"), ("oversubscribed", UPLINK, "25 %")),
+        (R, run_of("port-of-a-leaf", "tree-6"), (SLOW, LEAF_NODE, "50 %")),
+        (R, run_of("buffers-of-leaves", "tree"), (LOST, TREE)),
+        (R, run_of("one-direction"), ("one direction slow", NODE, "sends")),
+        (R, run_of("one-direction", fault=BACK), ("one direction slow", NODE, "receives")),
+        # The kind at another or wider place.
+        (H, run_of("half-rate"), (SLOW, OTHER, "50 %")),
+        (H, run_of("loss"), (LOST, PAIR)),
+        (H, run_of("small-buffer", "gige"), (LOST, NODE)),
+        (H, run_of("sysctl"), ("setting differs", setting("net.ipv4.tcp_ecn"), "tcp_ecn")),
+        (H, run_of("sysctl"), ("setting differs", setting("net.ipv4.tcp_sack", "gige-1"))),
+        (H, run_of("uplink", "tree-leaf-2"), ("uplink or leaf slow", LEAF)),
+        (H, run_of("uplink", "tree-leaf-1"), ("uplink or leaf slow", UPLINK)),
+        (H, run_of("one-direction"), ("one direction slow", NODE, "receives")),
+        (H, run_of("one-direction"), (SLOW, NODE, "50 %")),
+        (H, run_of("slower-network", "gige"), ("messages took another network", ETH0)),
+        # What fits alike is named, with another cause before it.
+        (H, run_of("half-rate"), (LOST, NODE, "", "gige-3 (eth1): slower than the others: 50 %")),
+        # Another kind.
+        (F, run_of("half-rate"), (LOST, NODE)),
+        (F, run_of("half-rate"), (AROUND, OTHER)),
+        (F, run_of("link-down"), ("link flapped", NODE)),
+        (F, run_of("half-rate"), (LOST, OTHER, "", "gige-2 (eth1): slower than the others: 50 %")),
+        # Nothing, and what is not explained.
+        (M, run_of("half-rate")),
+        (M, run_of("half-rate"), ("unexplained", UNKNOWN, "3 red cases")),
+        (M, run_of("half-rate"), (AROUND, PAIR)),
+        (M, run_of("small-buffer", "gige"), (AROUND, PAIR)),
+        # All together.
+        (R, run_of("mtu"), ("MTU differs", NODE), ("unexplained", UNKNOWN, "1 red case")),
+        (R, run_of("mtu"), ("MTU differs", NODE), ("MTU differs", PAIR)),
+        (H, run_of("mtu"), ("MTU differs", NODE), ("MTU differs", OTHER)),
+        (F, run_of("mtu"), ("MTU differs", NODE), (SLOW, OTHER)),
+        (F, run_of("mtu"), ("launches die on one node", NODE), ("MTU differs", NODE)),
+        # On a healthy testbed whatever is named is false.
+        (R, run_of(HEALTHY)),
+        (F, run_of(HEALTHY), ("unexplained", UNKNOWN, "1 red case")),
+    )
 ]
 
 
-@pytest.mark.parametrize(("run", "culprit"), RIGHT)
-def test_kind_and_place_are_right(run, culprit):
-    assert judged(run, culprit) is Grade.RIGHT
+@pytest.mark.parametrize(("grade", "run", "culprits"), ANSWERS)
+def test_an_answer_has_to_name_kind_and_place_and_nothing_else(grade, run, culprits):
+    assert judged(run, *culprits) is grade
 
 
-def test_there_is_a_right_diagnosis_for_every_kind():
-    assert {run.kind for run, _ in RIGHT} == set(KINDS)
-
-
-@pytest.mark.parametrize(
-    ("run", "culprit"),
-    [
-        (run_of("half-rate"), accused("port slower than the others", OTHER, "50 %")),
-        (run_of("loss"), accused("packets lost", PAIR)),
-        (run_of("loss"), accused("packets lost", WHOLE)),
-        (run_of("mtu"), accused("MTU differs", PAIR)),
-        (run_of("small-buffer", "gige"), accused("packets lost", NODE)),
-        (run_of("sysctl"), accused("setting differs", setting("net.ipv4.tcp_ecn"), "tcp_ecn")),
-        (run_of("sysctl"), accused("setting differs", setting("net.ipv4.tcp_sack", "gige-1"))),
-        (
-            run_of("uplink", "tree-leaf-2"),
-            accused("uplink or leaf slow", dataclasses.replace(UPLINK, kind=PlaceKind.LEAF)),
-        ),
-        (run_of("uplink", "tree-leaf-1"), accused("uplink or leaf slow", UPLINK)),
-        (run_of("one-direction"), accused("one direction slow", NODE, "receives")),
-        (run_of("one-direction"), accused("port slower than the others", NODE, "50 %")),
-        (
-            run_of("slower-network", "gige"),
-            accused(
-                "messages took another network", dataclasses.replace(NETWORK, interface="eth0")
-            ),
-        ),
-        # What fits alike is named, with another cause before it.
-        (
-            run_of("half-rate"),
-            accused("packets lost", NODE, alike="gige-3 (eth1): slower than the others: 50 %"),
-        ),
-    ],
-)
-def test_the_kind_at_another_or_wider_place_is_half_right(run, culprit):
-    assert judged(run, culprit) is Grade.HALF
-
-
-@pytest.mark.parametrize(
-    ("run", "culprit"),
-    [
-        (run_of("half-rate"), accused("packets lost", NODE)),
-        (run_of("half-rate"), accused("one MPI environment only", NETWORK)),
-        (run_of("half-rate"), accused("one or two nodes or what is between them", OTHER)),
-        (run_of("small-buffer", "gige"), accused("port slower than the others", NODE)),
-        (run_of("link-down"), accused("link flapped", NODE)),
-        (
-            run_of("half-rate"),
-            accused("packets lost", OTHER, alike="gige-2 (eth1): slower than the others: 50 %"),
-        ),
-    ],
-)
-def test_another_kind_is_false(run, culprit):
-    assert judged(run, culprit) is Grade.FALSE
-
-
-def test_nothing_named_is_missed_and_what_is_not_explained_names_nothing():
-    run = run_of("half-rate")
-    assert judged(run) is Grade.MISSED
-    assert judged(run, accused("unexplained", UNKNOWN, "3 red cases")) is Grade.MISSED
-    assert judged(run, accused("one or two nodes or what is between them", PAIR)) is Grade.MISSED
-    of_switch = run_of("small-buffer", "gige")
-    assert (
-        judged(of_switch, accused("one or two nodes or what is between them", PAIR)) is Grade.MISSED
-    )
-
-
-def test_what_is_right_is_so_only_if_nothing_else_is_accused_alongside_it():
-    run, right = run_of("mtu"), accused("MTU differs", NODE)
-    assert judged(run, right, accused("unexplained", UNKNOWN, "1 red case")) is Grade.RIGHT
-    assert judged(run, right, accused("MTU differs", PAIR)) is Grade.RIGHT
-    assert judged(run, right, accused("MTU differs", OTHER)) is Grade.HALF
-    assert judged(run, right, accused("port slower than the others", OTHER)) is Grade.FALSE
-    assert judged(run, accused("launches die on one node", NODE), right) is Grade.FALSE
-
-
-def test_on_a_healthy_testbed_whatever_is_named_is_false():
-    run = run_of(HEALTHY)
-    assert judged(run) is Grade.RIGHT
-    assert judged(run, accused("unexplained", UNKNOWN, "1 red case")) is Grade.FALSE
-    unknown = judges.graded(EVALUATION, run, 3, said(incomplete=("1 case inconclusive",)), "")
+def test_every_kind_has_a_right_answer_and_an_inconclusive_one_is_reported():
+    assert {run.kind for grade, run, _ in ANSWERS if grade is R} == {*KINDS, HEALTHY}
+    text = said(incomplete=("1 case inconclusive",))
+    unknown = judges.graded(EVALUATION, run_of(HEALTHY), 3, text, "")
     assert unknown == Answer(Grade.RIGHT, ("inconclusive: 1 case inconclusive",), ("inconclusive",))
 
 
@@ -235,14 +195,6 @@ def test_every_planned_fault_is_one_that_the_testbed_can_plant():
         assert bool(run.fault) is (run.kind != HEALTHY)
 
 
-def test_the_environments_are_those_of_the_testbeds_site():
-    configuration = site.load(ROOT / "site-config" / "testbed.py")
-    features = {one["name"]: one["features"] for one in configuration["environments"]}
-    for run in drawn():
-        assert features.keys() >= {*run.environments}
-    assert all("imb" in features[name] for name in Plant.environments)
-
-
 def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
     run = run_of("slower-network", "gige")
     variables = engine.site(EVALUATION, run, tmp_path)
@@ -255,42 +207,6 @@ def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
     # What the site declares to be under test stays.
     assert gige["extras"]["interface"] == "eth1"
     assert "RFM_CONFIG_PATH" not in engine.site(EVALUATION, run_of("mtu"), tmp_path)
-
-
-def results(**odd: Grade) -> tuple[Campaign, list[Result]]:
-    """A whole campaign, right but for the first run of the kinds ``odd``."""
-    runs = drawn()
-    made, seen = [], set()
-    for run in runs:
-        found = odd.get(run.kind.replace("-", "_"), Grade.RIGHT)
-        found = Grade.RIGHT if run.kind in seen else found
-        seen.add(run.kind)
-        said = () if found is Grade.RIGHT else ("gige-2: the link is down",)
-        made.append(result_of(run, found, *said))
-    return campaign(*runs, pairs=False), made
-
-
-def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses():
-    assert engine.missed(EVALUATION, *results()) == []
-    assert engine.missed(EVALUATION, *results(mtu=Grade.FALSE)) == []
-    assert engine.missed(EVALUATION, *results(healthy=Grade.FALSE)) == ["healthy: 29 of 30 right"]
-    whole, made = results(mtu=Grade.HALF)
-    last = max(n for n, one in enumerate(made) if one.run.kind == "mtu")
-    made[last] = dataclasses.replace(made[last], judged=Answer(Grade.MISSED))
-    assert engine.missed(EVALUATION, whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
-
-
-def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right():
-    text = engine.table(EVALUATION, *results(mtu=Grade.HALF, healthy=Grade.FALSE))
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 2 + len(KINDS) + 2
-    assert len({line.count("|") for line in rows}) == 1
-    assert "| MTU 1400 on a node | gige | 10 | 9 | 1 | 0 | 0 | 0 | 39 % | 60 | 60 |" in rows
-    assert "| healthy | fast-ethernet, gige, tree | 30 | 29 | 0 | 0 | 1 | 0 |" in text
-    assert "**half right**: gige-2: the link is down" in text
-    assert "seed 3, 2 CPUs, Linux 6.18" in text
-    assert text.endswith("- MISSED: healthy: 29 of 30 right.")
-    assert engine.table(EVALUATION, *results()).endswith("Aims met.")
 
 
 def test_the_command_begins_a_campaign_of_the_kinds_asked_for_and_prints_its_table(fake, tmp_path):

@@ -12,12 +12,13 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
-from runs_without_testbed import SETTINGS, NoTestbed, campaign, planned, result
+from runs_without_testbed import SETTINGS, NoTestbed, campaign, result
 
 from ci.evaluation import engine, judges, machine
 from ci.evaluation.__main__ import Ended
 from ci.evaluation.machine import CannotRunError
 from ci.evaluation.plants import EVALUATIONS, HEALTHY, Answer, Evaluation, Grade, Plant, Run
+from ci.testbed import processes
 from netproof.errors import NetproofError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,17 +43,6 @@ def begin(folder: Path, *runs: Run, **changes: object) -> None:
 
 def grades(folder: Path) -> list[Grade]:
     return [one.judged.found for one in engine.read(EVALUATION, folder)[1]]
-
-
-def test_a_plan_and_its_results_are_read_as_they_were_written(tmp_path):
-    runs = planned(EVALUATION, "--runs", "1", "--healthy", "1")
-    begun = campaign(*runs)
-    engine.begin(tmp_path, begun)
-    written = [result(run, grade, "why") for run, grade in zip(runs, Grade, strict=False)]
-    for one in written:
-        (tmp_path / one.run.folder).mkdir()
-        engine.write(tmp_path / one.run.folder / "result.json", one)
-    assert engine.read(EVALUATION, tmp_path) == (begun, written)
 
 
 def test_a_fault_is_there_while_its_run_is_made_and_lifted_after_it(fake, tmp_path, capsys):
@@ -128,34 +118,24 @@ def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(f
     assert "the run ended before" in only.judged.said[0]
 
 
-def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monkeypatch):
-    broken = run_of("loss", 3)
-    begin(tmp_path, MTU, CLEAN, broken)
-
-    def measure(run, folder):
-        if run.kind != HEALTHY:
-            (folder / engine.REPORT).write_text("{}")
-        return Answer(Grade.NOT_JUDGED if run == broken else Grade.MISSED, ("why",))
-
-    fake["measure"] = measure
-    engine.go_on(EVALUATION, tmp_path)
+def test_a_run_measures_and_asks_and_no_stored_session_may_date_a_fault(tmp_path, monkeypatch):
     asked = []
 
     def answered(command, folder, environment):
-        asked.append((command[2], folder.name))
         assert "NETPROOF_STORE" not in environment
+        asked.append(command)
         return subprocess.CompletedProcess(command, 0, "", "no diagnosis")
 
     monkeypatch.setattr(machine, "answered", answered)
+    monkeypatch.setattr(engine.reframe, "measure", lambda options, *_, **__: asked.append(options))
     monkeypatch.setenv("NETPROOF_STORE", "/elsewhere")
-    _, again = engine.judged_again(EVALUATION, tmp_path)
-    assert asked == [("testbed:gige", MTU.folder)]
-    assert (tmp_path / MTU.folder / "answer-again.err").read_text() == "no diagnosis"
-    assert [one.judged.found for one in again] == [
-        *(Grade.NOT_JUDGED, Grade.MISSED, Grade.NOT_JUDGED)
-    ]
-    assert "no diagnosis" in again[0].judged.said[0]
-    assert grades(tmp_path) == [Grade.MISSED, Grade.MISSED, Grade.NOT_JUDGED]
+    judged = engine.measure(EVALUATION, MTU, SETTINGS | FLAPS, tmp_path, 3)
+    assert judged.found is Grade.NOT_JUDGED
+    assert "no diagnosis" in judged.said[0]
+    measured, question = asked
+    assert measured[:2] == ["--system", "testbed:gige"]
+    assert question[:3] == ["diagnose", str(tmp_path / engine.REPORT), "testbed:gige"]
+    assert (tmp_path / "answer.err").read_text() == "no diagnosis"
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS.values(), ids=lambda one: one.name)
@@ -181,33 +161,18 @@ def test_a_run_that_is_not_judged_counts_for_no_aim():
     assert engine.missed(EVALUATION, campaign(*runs), made[:-1])[0] == "9 of 10 runs were made"
 
 
-def test_runs_of_other_code_are_no_one_evaluation(fake, tmp_path):
+def test_a_folder_that_no_run_can_go_on_in_is_refused(fake, tmp_path):
     begin(tmp_path, MTU, code="other")
     with pytest.raises(CannotRunError, match="other code or configuration"):
         engine.go_on(EVALUATION, tmp_path)
     assert fake["runs"] == []
-
-
-def test_a_folder_with_anything_in_it_is_no_place_for_a_new_one(tmp_path):
-    (tmp_path / "mine").touch()
     with pytest.raises(CannotRunError, match="is not empty"):
         begin(tmp_path, MTU)
-
-
-@pytest.mark.parametrize("text", [None, "", "{}", '{"format": 3}'])
-def test_a_folder_without_a_whole_plan_is_refused(tmp_path, text):
-    if text is not None:
-        (tmp_path / "campaign.json").write_text(text)
-    with pytest.raises((NetproofError, OSError), match=r"campaign\.json"):
-        engine.read(EVALUATION, tmp_path)
-
-
-def test_a_cut_result_is_refused_and_not_passed_over(tmp_path):
-    begin(tmp_path, MTU)
     (tmp_path / MTU.folder).mkdir()
-    (tmp_path / MTU.folder / "result.json").write_text('{"run": ')
-    with pytest.raises(NetproofError, match=r"result\.json:1: "):
-        engine.read(EVALUATION, tmp_path)
+    for name in (f"{MTU.folder}/result.json", "campaign.json"):
+        (tmp_path / name).write_text('{"run": ')
+        with pytest.raises(NetproofError, match=rf"{name}:1: "):
+            engine.read(EVALUATION, tmp_path)
 
 
 @pytest.mark.slow
@@ -226,8 +191,9 @@ def test_a_machine_that_is_not_quiet_is_refused_in_words():
     machine.wait_until_quiet(SETTINGS | {"quiet_share": 1.0})
 
 
-def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
-    (tmp_path / "status").write_text("2\n")
+@pytest.mark.parametrize("was_up", [False, True])
+def test_a_testbed_is_left_as_it_was_found(commands, tmp_path, was_up):
+    (tmp_path / "status").write_text("0\n" if was_up else "2\n")
     testbed = machine.Testbed(tmp_path / "log")
     healthy, sick = HEALTHY_TOPOLOGY, SICK_TOPOLOGY
     for topology in (healthy, healthy, sick):
@@ -235,22 +201,13 @@ def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
     testbed.rebuild()
     testbed.up(sick)
     testbed.restore()
-    up_healthy, up_sick = f"<up><--topology><{healthy}>", f"<up><--topology><{sick}>"
+    found = tmp_path / "topology-as-found.yaml"
+    up = {one: f"<up><--topology><{one}>" for one in (healthy, sick, found)}
     assert commands() == [
-        *("<status>", "<down>", up_healthy, up_healthy),
-        *("<down>", up_sick, "<down>", up_sick, "<down>"),
+        *("<status>", "<down>", up[healthy], up[healthy]),
+        *("<down>", up[sick], "<down>", up[sick], "<down>", *([up[found]] * was_up)),
     ]
-
-
-def test_a_testbed_that_was_up_has_its_topology_at_the_end(commands, tmp_path):
-    place = tmp_path / "campaign"
-    place.mkdir()
-    testbed = machine.Testbed(place / "testbed.log")
-    testbed.up(SICK_TOPOLOGY)
-    testbed.restore()
-    found = place / "topology-as-found.yaml"
-    assert commands()[-2:] == ["<down>", f"<up><--topology><{found}>"]
-    assert found.read_text() == "switches: as found\n"
+    assert not was_up or found.read_text() == "switches: as found\n"
 
 
 def test_a_testbed_with_jobs_is_left_alone(commands, tmp_path):
@@ -293,14 +250,8 @@ ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in EVALUATIONS["fals
 
 
 def processes_about(folder: Path) -> list[str]:
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            text = place.read_text(errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        found += [text] if str(folder) in text else []
-    return found
+    titles = (processes.title(one.pid) for one in processes.running())
+    return [title for title in titles if str(folder) in title]
 
 
 @pytest.mark.slow
@@ -308,7 +259,6 @@ def processes_about(folder: Path) -> list[str]:
     ("way", "module", "asked"),
     [
         (signal.SIGINT, "false-reds", ONE_COMPILER),
-        (signal.SIGTERM, "diagnose-campaign", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
         (signal.SIGHUP, "diagnose-campaign", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
     ],
 )
@@ -348,26 +298,6 @@ def wait_for(what, seconds: float = WAIT_S) -> None:
         time.sleep(0.02)
 
 
-def is_there(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("load", machine.LOADS)
-def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
-    with machine.alongside(load, 1, tmp_path) as running:
-        wait_for(lambda: machine.cpu_seconds(running) > 0.1)
-        started = [one.pid for one in running]
-        assert len(started) == (len(CPUS) if load == "bursts" else 1)
-        if load != "compiler":
-            wait_for(lambda: all(len(os.sched_getaffinity(one)) == 1 for one in started))
-    assert not any(map(is_there, started))
-    wait_for(lambda: processes_about(tmp_path) == [], 5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("load", machine.LOADS)
 def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(load, tmp_path):
@@ -386,11 +316,19 @@ def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(loa
         text=True,
     )
     started = [*map(int, starter.stdout.readline().split())]
-    assert started
+    assert len(started) == (len(CPUS) if load == "bursts" else 1)
+    if load != "compiler":
+        wait_for(lambda: all(len(os.sched_getaffinity(one)) == 1 for one in started))
     starter.kill()
     starter.wait()
     starter.stdout.close()
-    wait_for(lambda: not any(map(is_there, started)) and processes_about(tmp_path) == [], 5)
+    wait_for(
+        lambda: (
+            not {one.pid for one in processes.running()} & {*started}
+            and processes_about(tmp_path) == []
+        ),
+        5,
+    )
 
 
 def test_bursts_are_drawn_by_the_seed_and_have_their_means():

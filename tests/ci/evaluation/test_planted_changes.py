@@ -13,22 +13,10 @@ import pytest
 from ci.evaluation import __main__ as evaluate
 from ci.evaluation import histories, pair_power, power, scale
 from ci.evaluation.histories import AFTER, BEFORE, NORMAL, Size
-from ci.evaluation.pair_power import (
-    HEALTHY,
-    ROUNDS,
-    Fault,
-    Portion,
-    follow,
-    needed,
-    quick,
-)
+from ci.evaluation.pair_power import ROUNDS, Portion, needed
 from ci.evaluation.scale import ROOT, Recorded
-from netproof import codec
-from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.measurement.case import Curve
 from netproof.session import records, session
-from netproof.session.measured import Measured
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import derive, session_verdict
@@ -46,57 +34,8 @@ def recorded() -> power.Recorded:
     return power.Recorded(stored, matrix, judge(matrix, stored), None)
 
 
-def measured_of(recorded: power.Recorded) -> Measured:
-    """Measurement by NetPIPE over TCP between nodes."""
-    (found, *_) = [
-        one.measured
-        for one in recorded.session.results
-        if one.case.function == "tcp" and one.case.path == "inter-node"
-    ]
-    return codec.decode_part(Measured, found, "a case")
-
-
-def plant(recorded: power.Recorded, name: str) -> power.Plant:
-    return next(one for one in power.PLANTED if name in one.said)
-
-
-def test_a_change_slows_the_sizes_that_it_is_of(recorded):
-    curve = Curve((512, 1024, 2048), (1.0, 2.0, 3.0), (512.0, 512.0, 682.0))
-    slower = power.Plant(said="x", of={}, times=4, sizes=(1024, 1024)).changing(
-        measured_of(recorded)
-    )
-    assert slower(curve).time_us == (1.0, 8.0, 3.0)
-    assert slower(curve).bandwidth_mb_s == (512.0, 128.0, 682.0)
-
-
-def test_less_bandwidth_is_that_much_less_at_large_sizes_and_nothing_at_the_shortest(recorded):
-    measured = measured_of(recorded)
-    slow = power.Plant(said="x", of={}, bandwidth=0.8).into(measured)
-    share = slow.curve.bandwidth_mb_s[-1] / measured.curve.bandwidth_mb_s[-1]
-    assert share == pytest.approx(0.8, abs=0.01)
-    first = slow.curve.time_us[0] / measured.curve.time_us[0]
-    assert first == pytest.approx(1, abs=0.01)
-
-
-def test_a_spike_is_found_in_the_cases_that_have_it_and_in_no_other(recorded):
-    verdict, having = recorded.judged_with(plant(recorded, "20 times slower at 2 KiB"))
-    new = set(power.red(verdict)) - set(power.red(recorded.verdict))
-    assert having
-    assert new & having
-    over_mpi = {one.case.key() for one in recorded.verdict.cases if one.case.function == "mpi"}
-    assert having == over_mpi
-
-
-def test_a_benchmark_that_is_slow_at_all_sizes_disagrees_with_the_other(recorded):
-    verdict, having = recorded.judged_with(plant(recorded, "IMB of the score baseline 3 times"))
-    new = [one for key, one in power.red(verdict).items() if key in having]
-    assert new
-    assert set(power.criteria_of(new)) == {"agreement"}
-    assert any("common sizes" in why for one in new for why in one.said(Level.FAIL))
-
-
 @pytest.mark.slow
-def test_the_tables_count_sessions_and_cases(recorded, capsys):
+def test_the_tables_count_sessions_and_cases(recorded, capsys, monkeypatch):
     power.print_false([recorded])
     enough = power.print_planted([recorded])
     text = capsys.readouterr().out
@@ -108,37 +47,13 @@ def test_the_tables_count_sessions_and_cases(recorded, capsys):
         "| 5% less bandwidth between nodes | derived, at least ±2.5% | takes 4 sessions |" in text
     )
     assert not enough
-
-
-@pytest.fixture
-def several(recorded, monkeypatch) -> list[power.Recorded]:
-    """As many sessions as derived references take, which agree to the last digit."""
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(SESSIONS.parents[2] / "reference-values"))
-    count = derive.LEAST_SESSIONS + 1
-    return [
-        dataclasses.replace(
-            recorded,
-            session=dataclasses.replace(
-                recorded.session, info={**recorded.session.info, "uuid": str(number)}
-            ),
-        )
-        for number in range(count)
-    ]
-
-
-@pytest.mark.slow
-def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(several):
-    first, *others = several
-    first = first.by_derived(others, 0.1)
-    assert not any("reference" in power.criteria_of([one]) for one in first.verdict.cases)
-    less = power.Plant(said="x", of={"path": "inter-node"}, bandwidth=0.8, floor=0.1)
-    verdict, having = first.judged_with(less)
-    new = [
-        one
-        for key, one in power.red(verdict).items()
-        if key in having and key not in power.red(first.verdict)
-    ]
-    assert power.criteria_of(new)["reference"]
+    # Sessions that agree to the last digit have references that fail none of them.
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    infos = ({**recorded.session.info, "uuid": str(n)} for n in range(derive.LEAST_SESSIONS))
+    sessions = (dataclasses.replace(recorded.session, info=info) for info in infos)
+    others = [dataclasses.replace(recorded, session=session) for session in sessions]
+    by_others = recorded.by_derived(others, 0.1)
+    assert "reference" not in power.criteria_of(power.red(by_others.verdict).values())
 
 
 def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):
@@ -156,28 +71,16 @@ SIZE = Size(150, 200, 300)
 THRESHOLD = 2e-3
 
 
-def least(aim: float) -> float:
-    """The least share of so many series that an aim still explains, at 3 standard deviations."""
-    return aim - 3 * math.sqrt(aim * (1 - aim) / SIZE.series)
-
-
-@pytest.fixture(scope="module")
-def five_percent():
-    change = histories.changed(BEFORE, AFTER, histories.step(0.05))
-    return histories.found(THRESHOLD, NORMAL, SIZE, change)
-
-
 @pytest.mark.slow
-def test_a_step_of_5_percent_is_found_as_often_as_it_is_to_be(five_percent):
-    assert five_percent.within(3) >= least(0.80)
-    assert five_percent.within(4) >= least(0.93)
-    assert five_percent.within(1) <= 0.02
-
-
-@pytest.mark.slow
-def test_false_alarms_come_at_the_rate_that_the_threshold_is_brought_to():
-    found, nights = histories.false_alarms(NORMAL, SIZE, THRESHOLD, BEFORE, seed=1)
-    expected = histories.TARGET * nights
+def test_a_step_of_5_percent_is_found_and_false_alarms_are_as_rare_as_they_are_to_be():
+    nights = histories.found(THRESHOLD, NORMAL, SIZE, histories.changed(BEFORE, AFTER, 0.05))
+    for within, aim in ((3, 0.80), (4, 0.93)):
+        # The least share of so many series that an aim still explains, at 3 standard deviations.
+        least = aim - 3 * math.sqrt(aim * (1 - aim) / SIZE.series)
+        assert histories.within(nights, within) >= least
+    assert histories.within(nights, 1) <= 0.02
+    found, of_nights = histories.false_alarms(NORMAL, SIZE, THRESHOLD, BEFORE, seed=1)
+    expected = histories.TARGET * of_nights
     assert found == pytest.approx(expected, abs=4 * math.sqrt(expected))
 
 
@@ -188,62 +91,55 @@ def test_every_table_has_rows():
 
 # The simulation makes its pair rounds, and netproof finds faults as soon as documented.
 
-HALF = Fault("node", 1, 0.5)
+HALF = Portion("random", 64, "node", 1, 0.5, "normal", 2)
 
 
-def test_a_fault_slows_what_it_is_of():
+def test_a_fault_slows_what_it_is_of(monkeypatch):
+    monkeypatch.setattr(pair_power, "NOISE", 0.0)
+    monkeypatch.setattr(pair_power, "DRIFT", 0.0)
     one, other = np.array([0, 1, 2, 0]), np.array([5, 3, 3, 1])
-    slowed = {
-        kind: (Fault(kind, 1, 0.5).slowness(one, other, 2) > 0).tolist()
-        for kind in ("node", "pair", "uplink")
-    }
-    assert slowed == {
-        "node": [True, False, False, True],
-        "pair": [False, False, False, True],
-        "uplink": [True, True, False, False],
-    }
-    assert Fault("node", 2, 0.5).slowness(one, other, 2).tolist() == pytest.approx(
-        [np.log(2), np.log(2), 0, np.log(2)]
-    )
+    for kind, count, slow in (
+        ("node", 1, [True, False, False, True]),
+        ("node", 2, [True, True, False, True]),
+        ("pair", 1, [False, False, False, True]),
+        ("uplink", 1, [True, True, False, False]),
+    ):
+        portion = Portion("random", 6, kind, count, 0.5, "normal")
+        random = np.random.default_rng(1)
+        slowness = portion.measured(one, other, np.zeros(4, dtype=int), random)
+        assert slowness.tolist() == pytest.approx([np.log(2) * each for each in slow])
 
 
 @pytest.mark.slow
-def test_half_rate_is_found_where_it_is():
-    runs = [follow(64, HALF, "normal", (1, number)) for number in range(10)]
+def test_half_rate_is_found_where_it_is_and_recorded_noise_accuses_nobody():
+    runs = [HALF.run(number) for number in range(10)]
     assert needed([run.right for run in runs], 0.9) <= 3
-    assert not any(run.wrong for run in runs)
-
-
-@pytest.mark.slow
-def test_recorded_noise_accuses_nobody():
-    runs = [follow(16, HEALTHY, "recorded", (2, number)) for number in range(6)]
-    assert not any(run.wrong for run in runs)
+    healthy = Portion("random", 16, "nothing", 0, 0.0, "recorded")
+    assert not any(run.wrong for run in (*runs, *map(healthy.run, range(6))))
 
 
 def test_a_pair_is_found_by_measuring_it_again():
-    run, rounds = quick(16, Fault("pair", 1, 0.5), "normal", (3, 1))
-    assert run.right is not None
-    assert run.right <= rounds <= ROUNDS
+    run = Portion("quick", 16, "pair", 1, 0.5, "normal").run(1)
+    assert run.right <= run.rounds <= ROUNDS
     assert not run.wrong
 
 
 def test_99_percent_are_there_or_it_is_never():
-    assert needed([2] * 99 + [None]) == 2
     assert needed([2] * 98 + [3, None]) == 3
     assert needed([2] * 98 + [None, None]) is None
 
 
 @pytest.mark.slow
-def test_tables_and_chart_are_of_what_was_simulated(tmp_path):
-    for fault in (HALF, HEALTHY):
-        portion = Portion("random", 16, fault, "normal", 2)
-        (tmp_path / f"{portion.name}.json").write_text(json.dumps(portion.simulate(60)))
-    found = pair_power.results(tmp_path)
-    lines = list(pair_power.tables(found))
-    assert any("| normal | 1 node | 16 |" in line for line in lines)
-    assert any(line.startswith("| normal | 16 | 2 | 0 | 0.000 to 84.189 % |") for line in lines)
-    pair_power.chart(found, tmp_path / "chart.svg")
-    assert (tmp_path / "chart.svg").read_text().startswith("<svg")
+def test_portions_are_simulated_and_tables_and_chart_are_of_them(tmp_path, capsys):
+    for name in ("random-4-node-1-0.5-normal", "random-4-healthy-normal"):
+        assert evaluate.main(["pair-power", str(tmp_path), "--only", name, "--seconds", "0"]) == 0
+    chart = tmp_path / "chart.svg"
+    assert evaluate.main(["pair-power", str(tmp_path), "--tables", "--chart", str(chart)]) == 0
+    shown = capsys.readouterr().out
+    assert "random-4-node-1-0.5-normal: 20 runs in " in shown
+    assert "| normal | 1 node | 4 |" in shown
+    assert "| normal | 4 | 20 | 0 | 0.000 to 16.843 % |" in shown
+    assert chart.read_text().startswith("<svg")
 
 
 # A session made larger is whole: every case that its site expects is there, and passes.

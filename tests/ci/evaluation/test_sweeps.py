@@ -68,12 +68,10 @@ def rows(*winners: str | None) -> dict:
     [
         ("algorithm-preset", ("2", "2"), Grade.RIGHT),
         ("algorithm-preset", ("2", None), Grade.MISSED),
-        ("algorithm-preset", (None, None), Grade.MISSED),
         ("algorithm-preset", ("2", "3"), Grade.WRONG),
         ("algorithm-preset", (), Grade.MISSED),
         ("algorithm-alike", (None, None), Grade.RIGHT),
         ("algorithm-alike", (None, "auto"), Grade.WRONG),
-        ("algorithm-alike", (), Grade.MISSED),
     ],
 )
 def test_an_algorithm_has_to_win_at_every_size_or_none_anywhere(kind, winners, found):
