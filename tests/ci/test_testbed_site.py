@@ -45,22 +45,14 @@ def library(environment):
 
 
 @pytest.mark.slow
-def test_debian_12_and_13_have_open_mpi_of_their_own(environments):
+def test_a_library_s_version_is_that_of_the_one_installed(environments):
     said = "Open MPI v4.1.4\n\nhttp://www.open-mpi.org/community/help/\n"
     assert library(environments(said)["openmpi4"]) == ("Open MPI 4.1.4", "tcp,vader,self")
     # Debian 13's may write lines of UCX before its own.
     said = "[1795285899.196376] [vm:15130:0] sys.c:306 UCX ERROR\nOpen MPI v5.0.7\n"
     assert library(environments(said)["openmpi4"]) == ("Open MPI 5.0.7", "tcp,sm,self")
-
-
-def test_a_wheel_s_version_is_that_of_the_one_installed(environments):
-    found = environments("", "mpich/mpich==5.0.3", "intelmpi/impi-rt==2021.19.0")
-    assert library(found["mpich"])[0] == "MPICH 5.0.3"
+    found = environments("", "intelmpi/impi-rt==2021.19.0")
     assert library(found["intelmpi"])[0] == "Intel MPI 2021.19.0"
-
-
-def test_what_is_not_there_has_no_version(environments):
-    found = environments("")
     assert library(found["openmpi4"])[0] == "Open MPI (not installed)"
     assert library(found["mpich"])[0] == "MPICH (not installed)"
 
@@ -84,7 +76,7 @@ def test_a_switch_is_one_entry_of_the_topology_and_a_partition_of_it(tmp_path, m
     assert [one["extras"].get("baseline") for one in (*same, new)] == ["mpich", "", ""]
 
 
-@pytest.mark.parametrize("link_mbps", [1, 10, 100, 1000, 100000])
+@pytest.mark.parametrize("link_mbps", [1, 100, 100000])
 def test_a_message_takes_12_ms_at_most_and_every_criterion_has_three_powers_of_two_on_any_link(
     link_mbps, tmp_path, monkeypatch
 ):

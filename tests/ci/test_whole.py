@@ -24,22 +24,13 @@ def whole(tmp_path):
     ) -> tuple[int, list[str]]:
         started = tmp_path / "started"
         started.write_text("")
-        for name, status in {
-            "ci/setup": 0,
-            "ci/testbed/testbed": 0,
-            "ruff": 0,
-            "lint-imports": 0,
-            "mypy": 0,
-            "pytest": pytest,
-        }.items():
-            path = tmp_path / name
-            path.write_text(f'#!/bin/bash\necho "{path.name} $*" >>{started}\nexit {status}\n')
+        system = pytest if system is None else system
+        endings = {"pytest": f"case $* in *system*) exit {system} ;; esac\nexit {pytest}"}
+        programs = ("ci/setup", "ci/testbed/testbed", "ruff", "lint-imports", "mypy", "pytest")
+        for path in map(tmp_path.joinpath, programs):
+            note = f'echo "{path.name} $*" >>{started}'
+            path.write_text(f"#!/bin/bash\n{note}\n{endings.get(path.name, '')}\n")
             path.chmod(0o755)
-        if system is not None:
-            (tmp_path / "pytest").write_text(
-                f'#!/bin/bash\necho "pytest $*" >>{started}\n'
-                f"case $* in *system*) exit {system} ;; esac\nexit {pytest}\n"
-            )
         # Always the same text: what Python keeps of it compiled may be of the second before.
         (tmp_path / "status").write_text(str(other))
         (tmp_path / "ci" / "release.py").write_text(
@@ -69,66 +60,58 @@ def parts(*arguments: str) -> list[str]:
 
 
 PREPARED = "release other --prepare"
+VERDICT = ("-k", "verdict")
+SHORT = [line.replace(" --all", "") for line in parts(*VERDICT)]
 
 
-def in_order(said: tuple[int, list[str]]) -> tuple[int, list[str]]:
-    """Started programs without the preparing, which comes before the testbed's part."""
-    status, started = said
-    (at,) = (place for place, line in enumerate(started) if line == PREPARED)
-    systems = [place for place, line in enumerate(started) if " system " in line]
-    assert all(at < place for place in systems)
-    return status, [line for line in started if line != PREPARED]
+@pytest.mark.parametrize(
+    ("arguments", "ended", "status", "started"),
+    [
+        (("--all",), {}, 0, [*OWN, *parts(), "release other"]),
+        (("--all", *VERDICT), {}, 0, [*OWN, *parts(*VERDICT), "release other"]),
+        (("--all",), {"other": 1}, 1, [*OWN, *parts(), "release other"]),
+        (("--all",), {"other": 143}, 143, [*OWN, *parts(), "release other"]),
+        # The other release waits for the tests to pass.
+        (("--all",), {"pytest": 1}, 1, [*OWN, *parts()]),
+        (("--all",), {"pytest": 1, "system": 0}, 1, [*OWN, *parts()]),
+        (("--all",), {"system": 1}, 1, [*OWN, *parts()]),
+        # Requested tests may all be in one part, and not in none.
+        (("--all",), {"pytest": 5, "system": 0}, 0, [*OWN, *parts(), "release other"]),
+        (VERDICT, {"system": 5}, 0, [*OWN, *SHORT]),
+        (VERDICT, {"pytest": 5}, 5, [*OWN, *SHORT]),
+        # Others leave out nightly tests, or the other release alone.
+        (VERDICT, {"other": 1}, 0, [*OWN, *SHORT]),
+        (VERDICT, {"pytest": 1}, 1, [*OWN, *SHORT]),
+        (("--own-release", *VERDICT), {"other": 1}, 0, [*OWN, *parts(*VERDICT)]),
+        (("--release", "trixie"), {"other": 2}, 2, ["release trixie"]),
+        (("--release", "other", "--tests"), {"other": 1}, 1, ["release other --tests"]),
+        *(
+            (
+                ("--unit", *VERDICT),
+                {"pytest": status},
+                status,
+                [
+                    *("setup --unit", *OWN[2:]),
+                    "pytest --part quick --numprocesses auto --dist worksteal -k verdict",
+                ],
+            )
+            for status in (0, 1)
+        ),
+    ],
+)
+def test_it_starts_what_was_asked_for_and_ends_as_that_did(
+    whole, arguments, ended, status, started
+):
+    found, lines = whole(*arguments, **ended)
+    assert (found, [line for line in lines if line != PREPARED]) == (status, started)
+    if arguments[0] == "--all":
+        # The preparing ends before the testbed's part.
+        (systems,) = (place for place, line in enumerate(lines) if " system " in line)
+        assert lines.index(PREPARED) < systems
 
 
-def test_all_tests_end_with_a_try_of_the_other_release(whole):
-    assert in_order(whole("--all")) == (0, [*OWN, *parts(), "release other"])
-    said = in_order(whole("--all", "-k", "verdict"))
-    assert said[1] == [*OWN, *parts("-k", "verdict"), "release other"]
-
-
-@pytest.mark.parametrize("status", [0, 1])
-def test_what_ci_runs_leaves_out_nightly_tests_and_the_other_release(whole, status):
-    short = [line.replace(" --all", "") for line in parts("-k", "verdict")]
-    assert whole("-k", "verdict", pytest=status, other=1) == (status, [*OWN, *short])
+def test_the_project_s_ci_runs_it():
     assert "ci/test\n" in (ROOT / ".ci" / "run").read_text()
-
-
-@pytest.mark.parametrize("status", [1, 2, 100, 143])
-def test_a_try_that_cannot_be_made_or_fails_fails_the_whole(whole, status):
-    assert whole("--all", other=status)[0] == status
-
-
-def test_the_other_release_waits_for_the_tests_to_pass(whole):
-    assert in_order(whole("--all", pytest=1)) == (1, [*OWN, *parts()])
-    assert in_order(whole("--all", pytest=1, system=0)) == (1, [*OWN, *parts()])
-    assert in_order(whole("--all", system=1)) == (1, [*OWN, *parts()])
-
-
-def test_what_was_asked_for_may_all_be_in_one_part_and_is_not_to_be_in_none(whole):
-    assert in_order(whole("--all", pytest=5, system=0)) == (0, [*OWN, *parts(), "release other"])
-    assert whole(system=5)[0] == 0
-    assert whole(pytest=5)[0] == 5
-
-
-@pytest.mark.parametrize("status", [0, 1, 5])
-def test_the_quick_tests_take_no_testbed_and_no_other_release(whole, status):
-    ended, started = whole("--unit", "-k", "verdict", pytest=status)
-    assert ended == status
-    assert started == [
-        *("setup --unit", *OWN[2:]),
-        "pytest --part quick --numprocesses auto --dist worksteal -k verdict",
-    ]
-
-
-@pytest.mark.parametrize("status", [0, 1])
-def test_the_other_release_is_left_out_where_that_is_asked_for(whole, status):
-    said = whole("--own-release", "-k", "verdict", pytest=status, other=1)
-    assert said == (status, [*OWN, *parts("-k", "verdict")])
-
-
-def test_the_other_release_can_be_tried_alone(whole):
-    assert whole("--release", "trixie", other=2) == (2, ["release trixie"])
-    assert whole("--release", "other", "--tests", other=1) == (1, ["release other --tests"])
 
 
 # Which packages `ci/setup` has apt install.
@@ -142,11 +125,10 @@ def setup(tmp_path):
     (tmp_path / "ci" / "packages.txt").write_text("libpmi2-0\nmunge\n")
     for name in ("setup.cfg", "ci/requirements.lock"):
         (tmp_path / name).touch()
-    found = tmp_path / "bin"
-    python, stamp = tmp_path / ".venv/bin/python", tmp_path / ".venv/installed"
+    found, python = tmp_path / "bin", tmp_path / ".venv/bin/python"
     for folder in (found, python.parent):
         folder.mkdir(parents=True)
-    stamp.touch()
+    (tmp_path / ".venv/installed").touch()
     for line in (ROOT / "ci" / "setup").read_text().splitlines():
         if line.strip().startswith("wheel "):
             _, prefix, requirement = line.split()
@@ -174,15 +156,21 @@ def setup(tmp_path):
     return run
 
 
-def test_a_package_of_another_name_that_provides_the_listed_one_is_there(setup):
-    """Debian 13 has libpmi2-0t64 for libpmi2-0."""
-    there = "installed libpmi2-0t64, libpmi2-0 (= 24.11.5-4+deb13u1)\ninstalled munge, "
-    assert setup(there) == ""
-
-
-def test_a_package_that_was_removed_is_installed(setup):
-    said = setup("config-files libpmi2-0, \ninstalled munge-doc, \ninstalled munge, ")
-    assert said.splitlines()[-1].endswith("--no-install-recommends libpmi2-0")
+@pytest.mark.parametrize(
+    ("listed", "installed"),
+    [
+        # Debian 13 has libpmi2-0t64 for libpmi2-0.
+        ("installed libpmi2-0t64, libpmi2-0 (= 24.11.5-4+deb13u1)\ninstalled munge, ", ""),
+        (
+            "config-files libpmi2-0, \ninstalled munge-doc, \ninstalled munge, ",
+            "--no-install-recommends libpmi2-0\n",
+        ),
+    ],
+)
+def test_a_package_is_installed_where_none_of_its_names_is_there(setup, listed, installed):
+    said = setup(listed)
+    assert said.endswith(installed)
+    assert bool(said) is bool(installed)
 
 
 @pytest.mark.parametrize(
@@ -235,30 +223,19 @@ def test_reframe_s_lines_go_to_a_log_alongside_the_report(quickstart, tmp_path):
     assert [call.split()[0] for call in calls] == [
         *("setup", "testbed", "python", "netproof", "testbed")
     ]
-    words = calls[2].split()
-    assert words[1] == "ci/progress.py"
-    given = dict(zip(words[2:8:2], words[3:8:2], strict=True))
-    stem = given["--report"].removesuffix(".json")
-    assert given == {
-        "--report": f"{stem}.json",
-        "--log": f"{stem}.log",
-        "--system": "testbed:gige",
-    }
-    assert stem.startswith(f"{tmp_path}/reports/run-quickstart-")
+    given, _, command = calls[2].partition(" -- ")
     options = "-S launches=1 --exec-policy=serial"
-    command = f"-- reframe --system testbed:gige {options} -c checks -r"
-    assert calls[2].endswith(command)
+    assert command == f"reframe --system testbed:gige {options} -c checks -r"
+    stem = given.split("--report ")[1].partition(".json")[0]
+    assert stem.startswith(f"{tmp_path}/reports/run-quickstart-")
+    for option in (f"--report {stem}.json", f"--log {stem}.log", "--system testbed:gige"):
+        assert option in given
 
 
-def test_verbose_shows_them(quickstart):
+def test_verbose_shows_them_and_keep_leaves_the_testbed_up(quickstart):
     _, calls = quickstart("--verbose", "--keep")
     assert calls[2] == "reframe --system testbed --exec-policy=serial -c checks -r"
-    # It is kept up.
     assert calls[-1].startswith("netproof verdict ")
-
-
-def test_what_it_does_not_know_runs_nothing(quickstart):
-    assert quickstart("--fast") == (2, [])
 
 
 def test_spack_environments_are_built_before_and_tried_under_slurm(quickstart):
@@ -270,6 +247,8 @@ def test_spack_environments_are_built_before_and_tried_under_slurm(quickstart):
     assert calls[4].startswith("python ci/progress.py ")
 
 
-@pytest.mark.parametrize("arguments", [["--spack"], ["--spack", "--smoke"], ["mpich-gcc"]])
-def test_environments_are_named_behind_spack_and_nowhere_else(quickstart, arguments):
+@pytest.mark.parametrize(
+    "arguments", [["--fast"], ["--spack"], ["--spack", "--smoke"], ["mpich-gcc"]]
+)
+def test_what_it_does_not_know_runs_nothing(quickstart, arguments):
     assert quickstart(*arguments) == (2, [])

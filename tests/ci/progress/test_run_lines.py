@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from recorded_runs import RECORDED, recorded
 
 from ci.progress import JOBS, Course, Line, parse
@@ -13,43 +12,28 @@ from netproof.benchmarks import registry
 from netproof.site.matrix import PlannedJob
 
 
-class TestLines:
-    """ReFrame's lines on a test."""
+def test_a_job_is_known_by_its_partition_and_ranks_and_a_check_is_none():
+    line = parse(recorded("OK\x1b[0m ] ( 1/86)"))
+    test = ("ImbJob %partition=gige %ranks=2", "gige", "mpich")
+    assert line == Line("OK", 1, 86, test, PlannedJob("gige", "", "imb", 2))
+    assert parse(recorded("NetpipeJob")).job == PlannedJob("gige", "", "netpipe", 2)
+    line = parse("[     FAIL ] ( 12/159) ImbBarrier %job_ranks=2 /fb87b7e1 @testbed:gige+mpich")
+    assert line == Line("FAIL", 12, 159, ("ImbBarrier %job_ranks=2", "gige", "mpich"), None)
+    assert parse("[----------] all spawned checks have finished") is None
 
-    def test_a_job_is_known_by_its_partition_and_ranks(self):
-        line = parse(recorded("OK\x1b[0m ] ( 1/86)"))
-        test = ("ImbJob %partition=gige %ranks=2", "gige", "mpich")
-        assert line == Line("OK", 1, 86, test, PlannedJob("gige", "", "imb", 2))
-        test = ("NetpipeJob %partition=gige", "gige", "openmpi4")
-        assert parse(recorded("NetpipeJob")) == Line(
-            "RUN", 0, 0, test, PlannedJob("gige", "", "netpipe", 2)
-        )
 
-    def test_a_check_is_no_job(self):
-        line = parse("[     FAIL ] ( 12/159) ImbBarrier %job_ranks=2 /fb87b7e1 @testbed:gige+mpich")
-        test = ("ImbBarrier %job_ranks=2", "gige", "mpich")
-        assert line == Line("FAIL", 12, 159, test, None)
+def test_every_job_in_the_checks_is_known_by_its_name():
+    job = re.compile(r"^class (\w+Job)\((?:Mpi|Netpipe)Launches\)", re.MULTILINE)
+    checks = Path(__file__).resolve().parents[3] / "checks"
+    named = {name for path in checks.rglob("*.py") for name in job.findall(path.read_text())}
+    # Those of a full run are not made by ci/quickstart.
+    assert {name for name in named if not name.startswith("Other")} == JOBS.keys()
+    assert [*JOBS.values()] == [*registry.STARTED]
 
-    def test_every_job_in_the_checks_is_known_by_its_name(self):
-        job = re.compile(r"^class (\w+Job)\((?:Mpi|Netpipe)Launches\)", re.MULTILINE)
-        checks = Path(__file__).resolve().parents[3] / "checks"
-        named = {name for path in checks.rglob("*.py") for name in job.findall(path.read_text())}
-        # Those of a full run are not made by ci/quickstart.
-        assert {name for name in named if not name.startswith("Other")} == JOBS.keys()
-        assert [*JOBS.values()] == [*registry.STARTED]
 
-    @pytest.mark.parametrize(
-        "text",
-        ["", "[==========] Running 32 check(s)", "[----------] all spawned checks have finished"],
-    )
-    def test_what_is_of_no_test_says_nothing(self, text):
-        assert parse(text) is None
-
-    def test_every_test_of_a_recorded_run_ends_and_three_are_jobs(self):
-        course = Course()
-        for text in RECORDED.read_text().splitlines():
-            line = parse(text)
-            if line is not None:
-                course.take(line, 329.0)
-        assert (course.done, course.tests, course.bad, len(course.jobs_s)) == (86, 86, 8, 3)
-        assert course.left_s(329.0) == 0
+def test_every_test_of_a_recorded_run_ends_and_three_are_jobs():
+    course = Course()
+    for line in filter(None, map(parse, RECORDED.read_text().splitlines())):
+        course.take(line, 329.0)
+    assert (course.done, course.tests, course.bad, len(course.jobs_s)) == (86, 86, 8, 3)
+    assert course.left_s(329.0) == 0

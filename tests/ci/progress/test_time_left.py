@@ -42,42 +42,36 @@ class TestTimeLeft:
         assert launched(tmp_path, line.folder) == Launches()
 
 
-def at(course: Course, lines: list[tuple[float, Line]], now_s: float) -> Course:
-    """The course as the run was by then."""
-    for second, line in lines:
-        if second <= now_s:
-            course.take(line, second)
-    return course
-
-
 class TestOneTestAfterTheOther:
     """Recorded runs in which what is to come has not begun, as `ci/quickstart` makes them."""
 
-    SMOKE = "serial.log"
-
-    def jobs(self, name: str) -> dict[PlannedJob, int]:
-        return {line.job: 1 for _, line in timed(name) if line.job is not None}
-
-    @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.75, 0.9])
-    def test_without_the_launches_of_its_jobs_it_is_no_more_than_is_left(self, share):
-        lines = timed(self.SMOKE)
+    def at(self, name: str, share: float, *more: PlannedJob) -> tuple[float, float, Course]:
+        """The second at a share of a run, all of its seconds, and its course by then."""
+        lines = timed(name)
         whole_s = lines[-1][0]
-        course = at(Course(self.jobs(self.SMOKE)), lines, share * whole_s)
-        assert (course.left_s(share * whole_s) or 0) <= whole_s - share * whole_s
-        assert "nearly done" not in course.sentence(share * whole_s)
+        jobs = [*(line.job for _, line in lines if line.job is not None), *more]
+        course = Course(dict.fromkeys(jobs, 1))
+        for second, line in lines:
+            if second <= share * whole_s:
+                course.take(line, second)
+        return share * whole_s, whole_s, course
 
-    @pytest.mark.parametrize("now_s", [60.0, 140.0, 310.0])
-    def test_jobs_that_have_not_begun_are_to_come(self, now_s):
-        """Its run of one switch lasted for longer than 5 minutes."""
-        name = "serial-whole-cut.log"
-        jobs = self.jobs(name) | {PlannedJob("fast-ethernet", "", "netpipe", 2): 1}
-        assert at(Course(jobs), timed(name), now_s).left_s(now_s) > 50
+    @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+    def test_without_the_launches_of_its_jobs_it_is_no_more_than_is_left(self, share):
+        now_s, whole_s, course = self.at("serial.log", share)
+        assert (course.left_s(now_s) or 0) <= whole_s - now_s
+        assert "nearly done" not in course.sentence(now_s)
+
+    @pytest.mark.parametrize("share", [0.2, 0.9])
+    def test_jobs_that_have_not_begun_are_to_come(self, share):
+        one = PlannedJob("fast-ethernet", "", "netpipe", 2)
+        now_s, _, course = self.at("serial-whole-cut.log", share, one)
+        assert course.left_s(now_s) > 50
 
     def test_at_the_end_nothing_is_left(self):
-        lines = timed(self.SMOKE)
-        course = at(Course(self.jobs(self.SMOKE)), lines, 1e6)
-        assert course.left_s(lines[-1][0]) == 0
-        assert course.sentence(lines[-1][0]).endswith("nearly done")
+        now_s, _, course = self.at("serial.log", 1)
+        assert course.left_s(now_s) == 0
+        assert course.sentence(now_s).endswith("nearly done")
 
 
 RUNS = json.loads((RECORDED.parent / "quickstarts.json").read_text())

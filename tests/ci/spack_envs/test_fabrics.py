@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -26,12 +25,13 @@ def mpi(**changes: dict[str, str]) -> spack.Mpi:
     return spack.Mpi("mpich", "MPICH", "mpich", "pmi2", (), **wanted)
 
 
-def lock(folder: Path, package: str = "libfabric", **parameters: object) -> Path:
-    """The lock of an MPICH from source, with these parameters of one of its packages."""
+def lock(folder: Path, package: str = "libfabric", **changes: object) -> Path:
+    """The lock of an MPICH from source, with these changes of one of its packages."""
     content = json.loads(SOURCE.read_text())
     for node in content["concrete_specs"].values():
         if node["name"] == package:
-            node["parameters"] |= parameters
+            changes["parameters"] = node["parameters"] | changes.get("parameters", {})
+            node |= changes
     path = folder / "spack.lock"
     path.write_text(json.dumps(content))
     return path
@@ -41,52 +41,38 @@ def said_by(lock: Path) -> dict[str, bool]:
     return {name: one.there for name, one in fabrics.in_lock(lock, "mpich").items()}
 
 
-def test_a_fabric_of_another_name_is_no_fabric(folder):
-    path = folder / "mpi" / "mpich.yaml"
-    path.write_text(path.read_text().replace("        verbs:", "        verb:"))
-    with pytest.raises(SpackFileError, match="verb"):
-        load(path, "mpi")
+NONE = dict.fromkeys(FABRICS, False)
 
 
-def test_a_lock_from_source_tells_each_fabric():
-    assert said_by(SOURCE) == {
-        **dict.fromkeys(FABRICS, False),
-        **dict.fromkeys(("tcp", "shm", "verbs"), True),
-    }
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, {**NONE, "tcp": True, "shm": True, "verbs": True}),
+        ({"parameters": {"fabrics": ["sockets"]}}, {**NONE, "tcp": True, "shm": True}),
+        (
+            {"name": "ucx", "parameters": {"verbs": False}},
+            {**NONE, "tcp": True, "shm": True, "ucx": True},
+        ),
+        # Of an external no lock tells.
+        (
+            {"external": {"path": "/usr", "module": None, "extra_attributes": {}}},
+            {"shm": True, "ucx": False, "cuda": False, "rocm": False},
+        ),
+    ],
+)
+def test_a_lock_from_source_tells_each_fabric(tmp_path, changes, said):
+    assert said_by(lock(tmp_path, **changes)) == said
+    assert fabrics.in_lock(DATA / "mpich-gcc.lock", "mpich") == {}
 
 
 def test_a_lock_without_verbs_is_a_fault_that_names_it(tmp_path):
-    path = lock(tmp_path, fabrics=["rxm", "shm", "tcp", "udp"])
+    path = lock(tmp_path, parameters={"fabrics": ["rxm", "shm", "tcp", "udp"]})
     said = fabrics.in_lock(path, "mpich")
     assert fabrics.faults(ONE, mpi(), said, insist=False) == [
         f"{ONE}: verbs is missing, which is required: {REASON}; found mpich@4.0.2 with"
         " libfabric@1.13.1 fabrics=rxm,shm,tcp,udp; netproof_absent in the site's file declares it"
         " absent"
     ]
-
-
-def test_of_an_external_no_lock_tells(tmp_path):
-    assert fabrics.in_lock(DATA / "mpich-gcc.lock", "mpich") == {}
-    content = json.loads(SOURCE.read_text())
-    for node in content["concrete_specs"].values():
-        if node["name"] == "libfabric":
-            node["external"] = {"path": "/usr", "module": None, "extra_attributes": {}}
-    path = tmp_path / "spack.lock"
-    path.write_text(json.dumps(content))
-    assert set(said_by(path)) == {"shm", "ucx", "cuda", "rocm"}
-
-
-def test_sockets_is_tcp_and_ucx_without_verbs_has_tcp_alone(tmp_path):
-    assert said_by(lock(tmp_path, fabrics=["sockets"]))["tcp"]
-    assert not said_by(lock(tmp_path, fabrics=["verbs"]))["tcp"]
-    content = json.loads(SOURCE.read_text())
-    for node in content["concrete_specs"].values():
-        if node["name"] == "libfabric":
-            node |= {"name": "ucx", "parameters": {"verbs": False}}
-    path = tmp_path / "spack.lock"
-    path.write_text(json.dumps(content))
-    found = said_by(path)
-    assert (found["ucx"], found["tcp"], found["verbs"]) == (True, True, False)
 
 
 @pytest.mark.parametrize("text", ["{}", "no JSON", '{"concrete_specs": {}, "roots": []}'])
@@ -101,33 +87,32 @@ def test_no_lock_is_an_error(tmp_path, text):
             read(path)
 
 
-def test_what_a_library_does_not_tell_is_missing():
+def test_what_a_library_does_not_tell_is_missing_unless_it_is_declared_absent():
     assert fabrics.faults(ONE, mpi(), {}, insist=False) == []
     (fault,) = fabrics.faults(ONE, mpi(), {}, insist=True)
     assert fault.startswith(f"{ONE}: nothing tells whether verbs is in its MPI library")
-
-
-def test_a_declared_absence_is_no_fault_unless_it_is_there():
     without = mpi(absent={"verbs": "Ethernet only"})
     assert fabrics.faults(ONE, without, {}, insist=True) == []
     (fault,) = fabrics.faults(ONE, without, {"verbs": Said(True, "by fi_info")}, insist=True)
     assert "verbs is declared absent (Ethernet only), and is there: by fi_info" in fault
 
 
-def test_a_site_requires_more_and_declares_absences(folder):
+def test_a_site_requires_more_and_declares_absences_of_what_is_required(folder):
+    path = folder / "mpi" / "mpich.yaml"
+    path.write_text(path.read_text().replace("        verbs:", "        verb:"))
+    with pytest.raises(SpackFileError, match="verb"):
+        load(path, "mpi")
+    path.write_text(path.read_text().replace("        verb:", "        verbs:"))
     site = folder / "site" / "debian12" / "packages.yaml"
+    before, combination = site.read_text(), spack.table(folder).named(ONE)
     more = "      netproof_fabrics: {cxi: Slingshot}\n      netproof_absent: {verbs: none here}\n"
-    site.write_text(site.read_text() + more)
-    one = spack.mpi(spack.table(folder).named(ONE), "debian12", folder)
+    site.write_text(before + more)
+    one = spack.mpi(combination, "debian12", folder)
     assert set(one.fabrics) == {"tcp", "shm", "verbs", "cxi"}
     assert one.absent == {"verbs": "none here"}
-
-
-def test_an_absence_of_what_nothing_requires_is_an_error(folder):
-    site = folder / "site" / "debian12" / "packages.yaml"
-    site.write_text(site.read_text() + "      netproof_absent: {efa: none here}\n")
+    site.write_text(before + "      netproof_absent: {efa: none here}\n")
     with pytest.raises(SpackFileError, match="efa is declared absent, and nothing requires it"):
-        spack.mpi(spack.table(folder).named(ONE), "debian12", folder)
+        spack.mpi(combination, "debian12", folder)
 
 
 def tools(folder: Path, **texts: str) -> Path:
@@ -157,11 +142,20 @@ def libraries(tmp_path, monkeypatch):
     return make
 
 
-def test_fi_info_tells_the_providers_of_the_libfabric_that_is_loaded(tmp_path, libraries):
-    said = (DATA / "fi_info.txt").read_text()
-    layer = tools(tmp_path / "libfabric", fi_info=said)
+def test_fi_info_or_the_files_tell_the_providers_of_the_libfabric_that_is_loaded(
+    tmp_path, libraries
+):
+    layer = tmp_path / "libfabric"
     own = tools(tmp_path / "mpich", mpichversion=(DATA / "mpichversion.txt").read_text())
     program = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer / "lib" / "libfabric.so.1")
+    (layer / "lib" / "libfabric").mkdir()
+    (layer / "lib" / "libfabric" / "libverbs-fi.so").touch()
+    found = fabrics.of_library(program, [])
+    assert found["verbs"].there
+    assert "efa" not in found
+    (fault,) = fabrics.faults(ONE, mpi(fabrics={"efa": "AWS"}), found, insist=True)
+    assert "nothing tells whether efa is in its MPI library" in fault
+    tools(layer, fi_info=(DATA / "fi_info.txt").read_text())
     found = fabrics.of_library(program, [])
     there = {name for name, one in found.items() if one.there}
     assert there == {"tcp", "shm", "ucx", "verbs", "efa"}
@@ -169,45 +163,29 @@ def test_fi_info_tells_the_providers_of_the_libfabric_that_is_loaded(tmp_path, l
     assert f"by {layer}/bin/fi_info: " in found["verbs"].by
 
 
-def test_without_fi_info_only_what_is_a_file_is_there(tmp_path, libraries):
-    own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ofi\n")
-    layer = tmp_path / "layer" / "lib" / "libfabric.so.1"
-    program = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer)
-    (layer.parent / "libfabric").mkdir()
-    (layer.parent / "libfabric" / "libverbs-fi.so").touch()
-    found = fabrics.of_library(program, [])
-    assert found["verbs"].there
-    assert "tcp" not in found
-    (fault,) = fabrics.faults(ONE, mpi(fabrics={"tcp": "Ethernet"}), found, insist=True)
-    assert "nothing tells whether tcp is in its MPI library" in fault
-
-
-def test_ucx_info_tells_with_what_ucx_was_built(tmp_path, libraries):
+def test_ucx_info_or_the_files_tell_with_what_ucx_was_built(tmp_path, libraries):
     text = (DATA / "ucx_info.txt").read_text()
     own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ucx\n")
-    layer = tools(tmp_path / "ucx", ucx_info=text)
+    layer = tmp_path / "ucx"
     program = libraries(mpi=own / "lib" / "libmpi.so.1", uct=layer / "lib" / "libuct.so.0")
+    assert not fabrics.of_library(program, [])["verbs"].there
+    (layer / "lib" / "ucx").mkdir()
+    (layer / "lib" / "ucx" / "libuct_ib.so.0").touch()
+    assert fabrics.of_library(program, [])["verbs"].there
+    tools(layer, ucx_info=text)
     found = fabrics.of_library(program, [])
     assert (found["ucx"].there, found["tcp"].there, found["verbs"].there) == (True, True, False)
     assert "modules cma, cuda" in found["verbs"].by
-    tools(tmp_path / "ucx", ucx_info=text.replace('":cuda:cma"', '":cma:ib:rdmacm"'))
+    tools(layer, ucx_info=text.replace('":cuda:cma"', '":cma:ib:rdmacm"'))
     assert fabrics.of_library(program, [])["verbs"].there
-    tools(tmp_path / "ucx", ucx_info="# Transport: tcp\n")
+    tools(layer, ucx_info="# Transport: tcp\n")
     with pytest.raises(fabrics.NetproofError, match="ucx_info -b tells no uct_MODULES"):
         fabrics.of_library(program, [])
 
 
-def test_without_ucx_info_its_modules_are_files(tmp_path, libraries):
-    own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ucx\n")
-    layer = tmp_path / "layer" / "lib" / "libuct.so.0"
-    program = libraries(mpi=own / "lib" / "libmpi.so.1", uct=layer)
-    assert not fabrics.of_library(program, [])["verbs"].there
-    (layer.parent / "ucx").mkdir()
-    (layer.parent / "ucx" / "libuct_ib.so.0").touch()
-    assert fabrics.of_library(program, [])["verbs"].there
-
-
-def test_a_tool_that_fails_is_no_answer(tmp_path, libraries):
+def test_a_tool_that_fails_and_a_program_without_mpi_are_no_answer(tmp_path, libraries):
+    with pytest.raises(fabrics.NetproofError, match="is linked with no libmpi"):
+        fabrics.of_library(Path("/bin/true"), [])
     own = tools(tmp_path / "mpich", mpichversion="")
     (own / "bin" / "mpichversion").write_text("#!/bin/bash\necho broken >&2\nexit 3\n")
     program = libraries(mpi=own / "lib" / "libmpi.so.1")
@@ -215,28 +193,17 @@ def test_a_tool_that_fails_is_no_answer(tmp_path, libraries):
         fabrics.of_library(program, [])
 
 
-def test_a_program_without_mpi_is_an_error():
-    with pytest.raises(fabrics.NetproofError, match="is linked with no libmpi"):
-        fabrics.of_library(Path(shutil.which("true") or "/bin/true"), [])
-
-
 @pytest.mark.slow
-def test_a_library_that_lacks_what_is_required_is_not_built(spack_envs, stand_in, folder):
+def test_a_library_that_lacks_what_is_required_is_not_built_unless_that_is_declared(
+    spack_envs, stand_in, folder
+):
     site = folder / "site" / "debian12" / "packages.yaml"
     site.write_text(site.read_text() + "      netproof_fabrics: {cuda: GPUs}\n")
     ran = spack_envs("build", ONE, "--site", "debian12")
     assert ran.returncode == 1
     assert "cuda is missing, which is required: GPUs" in ran.stdout
     assert spack.state(spack.table(folder).named(ONE), folder).word == "failed"
-
-
-@pytest.mark.slow
-def test_a_declared_absence_is_shown_and_kept_with_what_was_built(spack_envs, stand_in, folder):
-    site = folder / "site" / "debian12" / "packages.yaml"
-    site.write_text(
-        site.read_text()
-        + "      netproof_fabrics: {cuda: GPUs}\n      netproof_absent: {cuda: no GPU here}\n"
-    )
+    site.write_text(site.read_text() + "      netproof_absent: {cuda: no GPU here}\n")
     assert spack_envs("build", ONE, "--site", "debian12").returncode == 0
     assert f"{ONE}: without cuda: no GPU here" in spack_envs("check", ONE).stdout
     (entry,) = [one for one in spack.environments(folder) if one["name"] == ONE]

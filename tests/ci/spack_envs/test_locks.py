@@ -6,7 +6,6 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from ci.spack_envs import build, consistency, fabrics, lock, release
 from netproof.site import spack
-from netproof.site.spack import Combination, load
+from netproof.site.spack import load
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "spack"
@@ -37,69 +36,52 @@ def test_what_makes_a_lock_stale_is_reported_in_words(then, said):
     assert lock.stale({**NOW, **then}, NOW) == said
 
 
-def altered(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """A real lock with something changed in each external."""
+def altered(path: Path, **externals: Any) -> Path:
+    """A real lock with other externals: a place, and a compiler in place of gcc and llvm."""
     content = json.loads((DATA / "mpich-gcc.lock").read_text().replace("/srv/cluster", str(ROOT)))
     for node in content["concrete_specs"].values():
-        change(node)
+        node["arch"]["target"] = externals.get("target", node["arch"]["target"])
+        if "external" in node:
+            node["external"]["path"] = externals.get("place", "/usr")
+            if node["name"] in ("gcc", "llvm") and "compiler" in externals:
+                here = externals["compiler"]
+                node["external"]["extra_attributes"] = {"compilers": {"c": str(here)}}
     path.write_text(json.dumps(content))
     return path
 
 
-def test_a_lock_for_other_processors_is_not_for_this_machine(tmp_path):
-    def other(node: dict[str, Any]) -> None:
-        node["arch"]["target"] = "ppc64le"
+def compiler(path: Path, version: str) -> Path:
+    path.write_text(f"#!/bin/sh\necho {version}\n")
+    path.chmod(0o755)
+    return path
 
-    said = lock.elsewhere(altered(tmp_path / "spack.lock", other))
+
+def test_a_lock_for_another_machine_is_refused_in_words(tmp_path):
+    path = tmp_path / "spack.lock"
+    said = lock.elsewhere(altered(path, target="ppc64le"))
     assert said.endswith(f"is for ppc64le, and this machine is {platform.machine()}")
-
-
-def test_a_lock_with_a_compiler_of_another_version_is_not_for_this_machine(tmp_path):
-    compiler = tmp_path / "gcc"
-    compiler.write_text("#!/bin/sh\necho 11.4.0\n")
-    compiler.chmod(0o755)
-
-    def other(node: dict[str, Any]) -> None:
-        if "external" in node:
-            node["external"]["path"] = "/usr"
-        if node["name"] == "gcc":
-            node["external"]["extra_attributes"] = {"compilers": {"c": str(compiler)}}
-
-    path = altered(tmp_path / "spack.lock", other)
-    said = f"it names gcc@12.2.0, and {compiler} here is 11.4.0"
-    assert lock.elsewhere(path) == said
-    compiler.write_text("#!/bin/sh\necho 12.2.0\n")
+    assert "is in /no/such, which is not here" in lock.elsewhere(altered(path, place="/no/such"))
+    gcc = compiler(tmp_path / "gcc", "11.4.0")
+    said = f"it names gcc@12.2.0, and {gcc} here is 11.4.0"
+    assert lock.elsewhere(altered(path, compiler=gcc)) == said
+    compiler(gcc, "12.2.0")
     assert lock.elsewhere(path) == ""
-    compiler.unlink()
-    assert lock.elsewhere(path) == f"its gcc@12.2.0 has {compiler}, which is not here"
-
-
-def test_a_lock_whose_external_is_elsewhere_is_not_for_this_machine(tmp_path):
-    def other(node: dict[str, Any]) -> None:
-        if "external" in node:
-            node["external"]["path"] = "/no/such"
-
-    assert "is in /no/such, which is not here" in lock.elsewhere(
-        altered(tmp_path / "spack.lock", other)
-    )
-
-
-@pytest.fixture
-def runnable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recorded locks' machine is taken for this one."""
-    if platform.machine() != "x86_64" or shutil.which("gcc") is None:
-        pytest.skip("the recorded locks are of x86_64 with GCC")
+    gcc.unlink()
+    assert lock.elsewhere(path) == f"its gcc@12.2.0 has {gcc}, which is not here"
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("runnable")
 def test_locked_builds_by_the_lock_and_concretizes_nothing(spack_envs, stand_in, folder, tmp_path):
+    if platform.machine() != "x86_64":
+        pytest.skip("the recorded locks are of x86_64")
     locks = tmp_path / "locks"
     ran = spack_envs("concretize", ONE, "--site", "debian12", "--locks", str(locks))
     assert ran.returncode == 0, ran.stderr
     assert f"{ONE}: concretized" in ran.stdout
-    made = altered(locks / ONE / "spack.lock", lambda node: _at_home(node, tmp_path))
-    _note(locks / ONE, made)
+    made = altered(locks / ONE / "spack.lock", compiler=compiler(tmp_path / "gcc", "12.2.0"))
+    note = locks / ONE / "concretized.json"
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()
+    note.write_text(json.dumps({**json.loads(note.read_text()), "lock": digest}))
     spack_envs("clean", ONE)
     ran = spack_envs("build", ONE, "--locked", "--locks", str(locks))
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -109,28 +91,23 @@ def test_locked_builds_by_the_lock_and_concretizes_nothing(spack_envs, stand_in,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", [[], ["--locks", "elsewhere"]])
-def test_locked_without_a_lock_is_refused(spack_envs, stand_in, folder, flags):
-    ran = spack_envs("build", ONE, "--site", "debian12", "--locked", *flags)
-    assert ran.returncode == 1
-    place = flags[1] if flags else f"{folder}/locks/debian12"
-    assert f"spack.lock is not used: there is no {place}/{ONE}/spack.lock." in ran.stdout
-    assert f"'ci/spack-envs concretize {ONE} --locks {place}' makes a new one" in ran.stdout
-    assert stand_in() == []
-
-
-@pytest.mark.slow
-def test_locked_with_a_stale_lock_is_refused_in_words(spack_envs, stand_in, folder, tmp_path):
-    locks = tmp_path / "locks"
-    spack_envs("concretize", ONE, "--site", "debian12", "--locks", str(locks))
+def test_locked_without_a_lock_of_the_files_is_refused_in_words(
+    spack_envs, stand_in, folder, tmp_path
+):
+    locks = ["--locked", "--locks", str(tmp_path / "locks")]
+    for flags, place in ((locks[:1], folder / "locks/debian12"), (locks, tmp_path / "locks")):
+        ran = spack_envs("build", ONE, "--site", "debian12", *flags)
+        assert ran.returncode == 1
+        assert f"spack.lock is not used: there is no {place}/{ONE}/spack.lock." in ran.stdout
+        assert f"'ci/spack-envs concretize {ONE} --locks {place}' makes a new one" in ran.stdout
+    spack_envs("concretize", ONE, *locks[1:])
     path = folder / "mpi" / "mpich.yaml"
     path.write_text(path.read_text().replace("@4.3.2", "@4.3.1"))
-    ran = spack_envs("build", ONE, "--locked", "--locks", str(locks))
-    assert ran.returncode == 1
-    assert "is not used: mpi/mpich.yaml has changed since it was made." in ran.stdout
-    (locks / ONE / "spack.lock").write_text("{}")
-    ran = spack_envs("build", ONE, "--locked", "--locks", str(locks))
-    assert "it is not the one that concretized.json describes" in ran.stdout
+    said = spack_envs("build", ONE, *locks).stdout
+    assert "is not used: mpi/mpich.yaml has changed since it was made." in said
+    (tmp_path / "locks" / ONE / "spack.lock").write_text("{}")
+    said = spack_envs("build", ONE, *locks).stdout
+    assert "it is not the one that concretized.json describes" in said
 
 
 @pytest.mark.slow
@@ -164,6 +141,9 @@ def test_a_build_writes_nothing_into_the_checkout(spack_envs, stand_in, folder):
             if path.is_file()
         }
 
+    ran = spack_envs("where", ONE)
+    assert ran.returncode == 2
+    assert f"run ci/spack-envs concretize {ONE}" in ran.stderr
     before = content()
     for path in [folder, *folder.rglob("*")]:
         if not path.is_symlink():
@@ -178,38 +158,12 @@ def test_a_build_writes_nothing_into_the_checkout(spack_envs, stand_in, folder):
     assert "../" not in text
 
 
-@pytest.mark.slow
-def test_where_says_what_to_do_first(spack_envs):
-    ran = spack_envs("where", ONE)
-    assert ran.returncode == 2
-    assert f"run ci/spack-envs concretize {ONE}" in ran.stderr
-
-
 def test_two_checkouts_do_not_meet(tmp_path, monkeypatch):
     monkeypatch.delenv(spack.BUILDS, raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     places = {spack.builds(tmp_path / name / "spack-envs") for name in ("a", "b")}
     assert len(places) == 2
     assert all(place.parent == tmp_path / "netproof" for place in places)
-
-
-def _at_home(node: dict[str, Any], place: Path) -> None:
-    """Moves an external to this machine, whose gcc may be of any version."""
-    if "external" not in node:
-        return
-    node["external"]["path"] = "/usr"
-    if node["name"] in ("gcc", "llvm"):
-        compiler = place / node["name"]
-        compiler.write_text(f"#!/bin/sh\necho {node['version']}\n")
-        compiler.chmod(0o755)
-        node["external"]["extra_attributes"] = {"compilers": {"c": str(compiler)}}
-
-
-def _note(kept: Path, made: Path) -> None:
-    note = kept / "concretized.json"
-    content = json.loads(note.read_text())
-    content["lock"] = hashlib.sha256(made.read_bytes()).hexdigest()
-    note.write_text(json.dumps(content))
 
 
 # The committed locks are of the files next to them, and have what the files require.
@@ -277,64 +231,45 @@ def test_it_has_the_versions_the_compilers_and_the_fabrics_that_are_required(kep
 
 
 @each_lock
-def test_its_externals_are_the_distributions(kept):
-    nodes = json.loads((kept / "spack.lock").read_text())["concrete_specs"].values()
-    assert {node["external"]["path"] for node in nodes if "external" in node} == {"/usr"}
-
-
-@each_lock
-def test_all_in_it_is_for_one_kind_of_processors_and_others_refuse_it(kept, monkeypatch):
+def test_all_in_it_is_for_one_kind_of_processors_and_of_the_distribution(kept, monkeypatch):
     machine = kept.parent.name.removeprefix("generic-")
     other = {"x86_64": "aarch64", "aarch64": "x86_64"}[machine]
-    targets = set()
-    for node in json.loads((kept / "spack.lock").read_text())["concrete_specs"].values():
-        target = node["arch"]["target"]
-        targets.add(target if isinstance(target, str) else target["name"])
-    assert targets == {"x86_64": {"x86_64", "x86_64_v3"}, "aarch64": {"aarch64"}}[machine]
+    nodes = json.loads((kept / "spack.lock").read_text())["concrete_specs"].values()
+    assert {node["external"]["path"] for node in nodes if "external" in node} == {"/usr"}
+    targets = [node["arch"]["target"] for node in nodes]
+    names = {target if isinstance(target, str) else target["name"] for target in targets}
+    assert names == {"x86_64": {"x86_64", "x86_64_v3"}, "aarch64": {"aarch64"}}[machine]
     monkeypatch.setattr(platform, "machine", lambda: other)
     said = lock.elsewhere(kept / "spack.lock")
-    assert f" is for {machine}" in said
     assert said.endswith(f", and this machine is {other}")
 
 
 # A lock is refused if another compiler builds the packages under test.
 
-SPACK_DATA = Path(__file__).resolve().parents[3] / "tests" / "data" / "spack"
-
-
-def locked(folder: Path, combination: Combination, name: str) -> Path:
-    """The recorded lock ``name`` as that of the combination."""
-    own = spack.build_folder(combination, folder)
-    own.mkdir(parents=True)
-    return Path(shutil.copyfile(SPACK_DATA / f"{name}.lock", own / "spack.lock"))
-
 
 @pytest.mark.parametrize(
-    ("combination", "name"),
+    ("name", "lock_file"),
     [
-        (Combination("mpich", "gcc"), "mpich-gcc"),
-        (Combination("mpich", "gcc"), "mpich-gcc-from-source"),
-        (Combination("openmpi", "clang"), "openmpi-clang"),
+        ("mpich-gcc", "mpich-gcc"),
+        ("mpich-gcc", "mpich-gcc-from-source"),
+        ("openmpi-clang", "openmpi-clang"),
     ],
 )
-def test_recorded_locks_are_of_the_compilers_that_they_have_to_be(folder, combination, name):
-    path = locked(folder, combination, name)
-    assert len(lock.built_by(path)) >= 3
-    assert consistency.compiler_faults(combination, folder) == []
-
-
-def test_what_is_below_may_be_of_another_compiler(folder):
-    combination = Combination("mpich", "gcc")
-    path = locked(folder, combination, "mpich-gcc-from-source")
-    content = json.loads(path.read_text())
+def test_recorded_locks_are_of_the_compilers_that_they_have_to_be(folder, name, lock_file):
+    combination = spack.table(folder).named(name)
+    path = spack.build_folder(combination, folder) / "spack.lock"
+    path.parent.mkdir(parents=True)
+    content = json.loads((DATA / f"{lock_file}.lock").read_text())
     nodes = content["concrete_specs"]
-    (below,) = [node for node in nodes.values() if node["name"] == "libfabric"]
     nodes["other"] = {"name": "llvm", "version": "14.0.6"}
-    for dependency in below["dependencies"]:
-        if "c" in dependency["parameters"]["virtuals"]:
-            dependency["hash"] = "other"
+    for below in (node for node in nodes.values() if node["name"] == "libfabric"):
+        # What is below may be of another compiler.
+        for dependency in below.get("dependencies", []):
+            if "c" in dependency["parameters"]["virtuals"]:
+                dependency["hash"] = "other"
     path.write_text(json.dumps(content))
-    assert ("libfabric", "c", "llvm") in lock.built_by(path)
+    assert len(lock.built_by(path)) >= 3
+    assert (("libfabric", "c", "llvm") in lock.built_by(path)) is ("source" in lock_file)
     assert consistency.compiler_faults(combination, folder) == []
 
 

@@ -7,14 +7,6 @@ from ci.testbed.faults import LEAF, NODE, SWITCH, FaultError
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [("0.5", 0.5), ("1400", 1400), ("1e-3", 0.001), ("down", "down"), ("4096 87380 1", None)],
-)
-def test_a_value_on_the_command_line_is_a_number_where_it_looks_like_one(text, value):
-    assert faults.read_value(text) == (text if value is None else value)
-
-
-@pytest.mark.parametrize(
     ("place", "key", "value", "kept"),
     [
         (NODE, "rate", 0.5, 0.5),
@@ -46,6 +38,10 @@ def test_what_can_be_planted(place, key, value, kept):
         (NODE, "net.ipv4.../../kernel/panic", 1, "no fault of a node"),
         (NODE, "net.ipv4.tcp_sack", "1; reboot", "found '1; reboot'; write a sysctl's value"),
         (NODE, 7, 1, "7: no fault of a node"),
+        (NODE, "delay", -1, "found -1; write µs, a whole number from 0 to 100000"),
+        (NODE, "delay", 0.5, "found 0.5"),
+        (NODE, "jitter", 0, "found 0; write µs, a whole number from 1"),
+        (NODE, "reorder", 1, "found 1; write a share of packets"),
     ],
 )
 def test_what_cannot_is_refused_with_what_would_be_right(place, key, value, says):
@@ -54,12 +50,11 @@ def test_what_cannot_is_refused_with_what_would_be_right(place, key, value, says
     assert says in str(refused.value)
 
 
-def test_both_directions_and_one_exclude_each_other():
-    assert faults.contradiction({"rate": 0.5, "receive_rate": 0.1})
-    assert faults.contradiction({"send_rate": 0.5, "receive_rate": 0.1}) is None
-
-
-def test_a_fault_is_reported_as_plant_takes_it():
+def test_a_fault_is_read_and_reported_as_plant_takes_it():
+    for value in (0.5, 1400, 0.001, "down", "4096 87380 1"):
+        assert faults.read_value(str(value)) == value
     keys = {"rate": 0.5, "net.ipv4.tcp_rmem": "1 2 3"}
     said = ["one-1 rate=0.5", "one-1 'net.ipv4.tcp_rmem=1 2 3'"]
     assert faults.assignments("one-1", keys) == said
+    assert faults.contradiction({"rate": 0.5, "receive_rate": 0.1})
+    assert faults.contradiction({"send_rate": 0.5, "receive_rate": 0.1}) is None
