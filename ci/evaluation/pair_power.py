@@ -54,7 +54,7 @@ SEEDS = (
 """Ways, kinds of faults and noises; their places in these are parts of seeds."""
 LEAST_RUNS = 20
 REACHED = ("found", "right", "cleared")
-"""What a run reaches in a round, or never."""
+"""Events of a run, each in a round or never."""
 CHART = TABLES["evaluations"]["pair-chart"]
 
 
