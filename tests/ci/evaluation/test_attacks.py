@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import signal
 import subprocess
 import sys
@@ -69,6 +70,13 @@ def test_a_value_that_stands_nowhere_is_wrong(monkeypatch):
 
     monkeypatch.setattr(attacks, "_believed", lying)
     assert "and read was" in judge(*given)
+
+
+def test_the_same_seed_makes_the_same_inputs(tmp_path):
+    for name in attacks.MUTATED:
+        make = attacks.attack_of(name, tmp_path).make
+        one, other = ([make(random.Random(5)) for _ in range(3)] for _ in range(2))
+        assert one == other
 
 
 @pytest.mark.slow

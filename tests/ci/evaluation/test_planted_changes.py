@@ -54,6 +54,10 @@ def test_the_tables_count_sessions_and_cases(recorded, capsys, monkeypatch):
     others = [dataclasses.replace(recorded, session=session) for session in sessions]
     by_others = recorded.by_derived(others, 0.1)
     assert "reference" not in power.criteria_of(power.red(by_others.verdict).values())
+    less = power.Plant(said="x", of={"path": "inter-node"}, bandwidth=0.8)
+    verdict, having = by_others.judged_with(less)
+    red = [one for key, one in power.red(verdict).items() if key in having]
+    assert power.criteria_of(red)["reference"]
 
 
 def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):
@@ -87,6 +91,8 @@ def test_a_step_of_5_percent_is_found_and_false_alarms_are_as_rare_as_they_are_t
 def test_every_table_has_rows():
     rows = histories.rows(histories.SMOKE)
     assert {table for table, *_ in rows} == set(histories.HEADS)
+    change = histories.changed(BEFORE, 7, 0.2)
+    assert histories._by_change(NORMAL, Size(1, 1, 8), change, THRESHOLD)[-2:] == ("100.0%", "2")
 
 
 # The simulation makes its pair rounds, and netproof finds faults as soon as documented.
