@@ -18,7 +18,7 @@ from netproof.errors import NetproofError
 
 MET, MISSED = 0, 1
 """Exit statuses: all aims met, one missed; CANNOT: not possible."""
-WHERE = ("out", "resume", "table")
+WHERE = ("out", "resume", "table", "judge_again")
 """Options that choose what to do with an evaluation of plants."""
 
 
@@ -32,7 +32,8 @@ def options_of(evaluation: Evaluation, arguments: Sequence[str]) -> dict[str, An
         prog=f"ci/evaluate {evaluation.name}", description=evaluation.about, allow_abbrev=False
     )
     where = parser.add_mutually_exclusive_group(required=True)
-    add(where, CAMPAIGN["where"])
+    again = {} if evaluation.verb == "measure" else CAMPAIGN["again"]
+    add(where, CAMPAIGN["where"] | again)
     settings = parser.add_argument_group("with --out")
     for plant in {plant.counted: plant for plant in evaluation.plants.values()}.values():
         what = "each kind of fault" if plant.counted == RUNS else plant.said
@@ -62,7 +63,7 @@ def _end_once(number: int, _frame: Any) -> None:
 
 
 def run(evaluation: Evaluation, options: dict[str, Any]) -> int:
-    """Begin, resume or print an evaluation; return MET, MISSED, or CANNOT if ended."""
+    """Begin, resume, print or rejudge an evaluation; return MET, MISSED, or CANNOT if ended."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # An evaluation under nohup ignores the hangup.
         if signal.getsignal(one) is not signal.SIG_IGN:
@@ -77,7 +78,7 @@ def run(evaluation: Evaluation, options: dict[str, Any]) -> int:
             engine.begin(folder, engine.Campaign(options, plan, code_digest(), this_machine()))
         if folders["out"] or folders["resume"]:
             engine.go_on(evaluation, folder)
-        found = engine.read(evaluation, folder)
+        found = (engine.judged_again if folders["judge_again"] else engine.read)(evaluation, folder)
     except Ended as ended:
         print(
             f"ci/evaluate {evaluation.name}: ended by {ended}; go on with --resume {folder}",

@@ -198,10 +198,9 @@ def attempt(
 def measure(
     evaluation: Evaluation, run: Run, settings: Mapping[str, Any], folder: Path, lock: int
 ) -> Answer:
-    """Run the project's checks, if the verb does not measure, ask netproof and grade its answer.
+    """Run the project's checks, if the verb does not measure, and ask; the report stays.
 
-    Report and answer stay. Raises NetproofError if ReFrame leaves no report or takes longer than a
-    run may.
+    Raises NetproofError if ReFrame leaves no report or takes longer than a run may.
     """
     variables = site(evaluation, run, folder)
     if evaluation.verb != "measure":
@@ -214,6 +213,13 @@ def measure(
             lock=[lock],
             patience_s=settings["run_limit"],
         )
+    return ask(evaluation, run, folder, "answer", variables)
+
+
+def ask(
+    evaluation: Evaluation, run: Run, folder: Path, name: str, variables: Mapping[str, str]
+) -> Answer:
+    """Ask netproof, and grade its answer, which stays as ``name``.json and .err."""
     # No stored session may date a fault.
     ours = {key: value for key, value in os.environ.items() if key != "NETPROOF_STORE"}
     ran = machine.answered(
@@ -221,9 +227,27 @@ def measure(
         folder,
         {**ours, **variables, "RFM_REPORT_FILE": str(folder / REPORT)},
     )
-    (folder / "answer.json").write_text(ran.stdout)
-    (folder / "answer.err").write_text(ran.stderr)
+    (folder / f"{name}.json").write_text(ran.stdout)
+    (folder / f"{name}.err").write_text(ran.stderr)
     return judges.graded(evaluation, run, ran.returncode, ran.stdout, ran.stderr)
+
+
+def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
+    """Return an evaluation with its reports rejudged by the present code; stored results stay.
+
+    A run without a report, or one that would be repeated, keeps its result.
+    """
+    campaign, results = read(evaluation, folder)
+    again, counted = [], counting(evaluation, results)
+    for result in results:
+        place = folder / result.run.folder
+        if (place / REPORT).is_file() and result in counted:
+            variables = site(evaluation, result.run, place)
+            judged = ask(evaluation, result.run, place, "answer-again", variables)
+            result = replace(result, judged=judged)
+        again.append(result)
+    code = f"{campaign.code}, judged by {machine.code_digest()}"
+    return replace(campaign, code=code), again
 
 
 def site(evaluation: Evaluation, run: Run, folder: Path) -> dict[str, str]:

@@ -1,15 +1,17 @@
-"""CPU seconds of the verbs by a session's cases.
+"""CPU seconds of the verbs by a session's cases, and of what is done for each node of a launch.
 
 ``--session`` is best a report of ``ci/quickstart``. Its partition is copied under further names,
 nodes and jobs included, until a session has so many cases; each copy has records of its own, and a
 site's configuration expects all of them. Earlier nights are the same session on other days. Each
 verb runs once in a process of its own, and is refused where its exit status says that it could not
-answer. The exponent is that of the seconds over the counts from 1,000 on: 1 is linear.
+answer. With ``--nodes``, a recorded node's counters are those of all nodes, with other digits on
+each. The exponent is that of the seconds over the counts from 1,000 on: 1 is linear.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import math
 import os
@@ -18,8 +20,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,11 +35,17 @@ from ci.evaluation.plants import TABLES
 from ci.evaluation.table import show
 from netproof import codec
 from netproof.benchmarks import registry
-from netproof.criteria.settings import set_by_sites
+from netproof.criteria.settings import Settings, set_by_sites
 from netproof.errors import NetproofError
+from netproof.measurement.counters import Counters, counters
+from netproof.pairs.accusation import judge
+from netproof.pairs.model import PairObservation
+from netproof.pairs.rounds import Mode, next_round, tournament
 from netproof.session import records
+from netproof.verdict import traffic
 
 SMALL = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
+COUNTERS = ROOT / "tests/data/jobs/netpipe-twin/tcp-inter-node-oneway.1.err"
 LINEAR_FROM = 1000
 RECORD = "netproof_record"
 MEASURED = "netproof_measured"
@@ -44,6 +53,8 @@ IN_RECORDS = (MEASURED, "netproof_case", "netproof_provenance", "netproof_transp
 """Keys of a test that its record has, where the recorded report has them itself."""
 JOBS = 100_000
 """Job numbers of one copy."""
+ROUNDS, LAUNCHES = 4, 2
+NOISE = 0.05
 VERBS: dict[str, list[str]] = TABLES["evaluations"]["verbs"]
 """Arguments of each verb, in an order in which each finds what it needs."""
 JUDGING = ("verdict", "diagnose", "stored verdict", "references derive", "history")
@@ -264,6 +275,60 @@ def cost(session: Session, verb: str) -> tuple[float, float]:
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
 
 
+def text_of(names: Sequence[str]) -> str:
+    """Return a step's standard error with the counters of all nodes."""
+    lines = [one for one in COUNTERS.read_text().splitlines() if "netproof counters on" in one]
+    first, random = lines[0].partition("\t")[0], np.random.default_rng(1)
+    made = []
+    for name in names:
+        digits = str(random.integers(10, 99))
+        for line in (line for line in lines if line.startswith(f"{first}\t")):
+            numbers = re.sub(r"(?<=\s)(\d)(?=\d{4})", rf"\g<1>{digits}", line.partition("\t")[2])
+            made.append(f"netproof counters on {name}\t{numbers}")
+    return "\n".join(made) + "\n"
+
+
+def rounds(names: Sequence[str]) -> list[PairObservation]:
+    """Measure some rounds, in which the first node is slow."""
+    random = np.random.default_rng(2)
+    return [
+        PairObservation(number, pair, rate_mb_s=100 * slow * random.lognormal(0, NOISE))
+        for number in range(ROUNDS)
+        for pair in tournament(names, number)
+        for slow in [0.5 if names[0] in pair else 1.0]
+    ]
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result of some work, and the least CPU seconds of three times."""
+    seconds = []
+    for _ in range(3):
+        begun = time.process_time()
+        found = work()
+        seconds.append(time.process_time() - begun)
+    return found, min(seconds)
+
+
+def of_nodes(counts: Sequence[int]) -> dict[str, list[tuple[float, ...]]]:
+    """Return CPU seconds of each step for each number of nodes."""
+    # As each command has it.
+    gc.set_threshold(200_000, 50, 100)
+    costs = defaultdict[str, list[tuple[float, ...]]](list)
+    for count in counts:
+        names = [f"node{number:05}" for number in range(count)]
+        text, pairs = text_of(names), rounds(names)
+        read, seconds = timed(lambda: counters(Path("launch.err"), text, names))  # noqa: B023
+        assert isinstance(read, Counters)
+        costs["read a launch's counters"].append((seconds,))
+        _, seconds = timed(lambda: next_round(Mode.QUICK, names, pairs, judge(pairs, names)))  # noqa: B023
+        costs["decide a round"].append((seconds,))
+        seen = [traffic.Seen("one", read, ("eth0",), Settings.of_site({}, 0), True)] * LAUNCHES
+        steps = traffic.standing_out, traffic.totals, traffic.carriers_in_rounds, traffic.all_lose
+        _, seconds = timed(lambda: [step(seen) for step in steps])  # noqa: B023
+        costs[f"name who stands out in {LAUNCHES} launches"].append((seconds,))
+    return costs
+
+
 def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
     """Return by which power of the counts seconds grow from ``LINEAR_FROM`` on, else NaN."""
     points = [
@@ -276,11 +341,13 @@ def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
     return float(np.polyfit(*zip(*points, strict=True), 1)[0])
 
 
-def run(options: argparse.Namespace) -> bool:
-    """Print CPU seconds and peak memory of each verb by cases."""
+def of_verbs(
+    options: argparse.Namespace,
+) -> tuple[Sequence[int], dict[str, list[tuple[float, ...]]]]:
+    """Return the cases of the sessions, and each verb's CPU seconds and peak MB of each."""
     recorded = Recorded(options.session or SMALL)
     references = ROOT / "reference-values" / f"{recorded.system}.yaml"
-    costs = defaultdict[str, list[tuple[float, float]]](list)
+    costs = defaultdict[str, list[tuple[float, ...]]](list)
     counts = list[int]()
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
@@ -294,15 +361,22 @@ def run(options: argparse.Namespace) -> bool:
             for verb in filter((options.verbs or VERBS).__contains__, VERBS):
                 costs[verb].append(cost(session, verb))
                 print(f"{session.cases} {verb} {costs[verb][-1][0]:.1f}", file=sys.stderr)
+    return counts, costs
+
+
+def run(options: argparse.Namespace) -> bool:
+    """Print CPU seconds, and of verbs the peak memory, by cases or nodes."""
+    nodes = options.nodes
+    counts, costs = (nodes, of_nodes(nodes)) if nodes else of_verbs(options)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"CPU seconds / peak MB; load average {load}\n")
+    print(f"CPU seconds{'' if nodes else ' / peak MB'}; load average {load}\n")
     rows = [
         (
-            verb,
-            *(f"{seconds:.2f} / {mb:,.0f}" for seconds, mb in several),
-            f"{exponent(counts, [seconds for seconds, _ in several]):.2f}",
+            what,
+            *(" / ".join([f"{one[0]:.2f}", *(f"{mb:,.0f}" for mb in one[1:])]) for one in several),
+            f"{exponent(counts, [one[0] for one in several]):.2f}",
         )
-        for verb, several in costs.items()
+        for what, several in costs.items()
     ]
     show(("", *counts, "exponent"), rows)
     return True

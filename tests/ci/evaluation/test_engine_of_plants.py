@@ -118,6 +118,36 @@ def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(f
     assert "the run ended before" in only.judged.said[0]
 
 
+def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monkeypatch):
+    broken = run_of("loss", 3)
+    begin(tmp_path, MTU, CLEAN, broken)
+
+    def measure(run, folder):
+        if run.kind != HEALTHY:
+            (folder / engine.REPORT).write_text("{}")
+        return Answer(Grade.NOT_JUDGED if run == broken else Grade.MISSED, ("why",))
+
+    fake["measure"] = measure
+    engine.go_on(EVALUATION, tmp_path)
+    asked = []
+
+    def answered(command, folder, environment):
+        asked.append((command[2], folder.name))
+        assert "NETPROOF_STORE" not in environment
+        return subprocess.CompletedProcess(command, 0, "", "no diagnosis")
+
+    monkeypatch.setattr(machine, "answered", answered)
+    monkeypatch.setenv("NETPROOF_STORE", "/elsewhere")
+    _, again = engine.judged_again(EVALUATION, tmp_path)
+    assert asked == [("testbed:gige", MTU.folder)]
+    assert (tmp_path / MTU.folder / "answer-again.err").read_text() == "no diagnosis"
+    assert [one.judged.found for one in again] == [
+        *(Grade.NOT_JUDGED, Grade.MISSED, Grade.NOT_JUDGED)
+    ]
+    assert "no diagnosis" in again[0].judged.said[0]
+    assert grades(tmp_path) == [Grade.MISSED, Grade.MISSED, Grade.NOT_JUDGED]
+
+
 def test_a_run_measures_and_asks_and_no_stored_session_may_date_a_fault(tmp_path, monkeypatch):
     asked = []
 
