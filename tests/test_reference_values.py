@@ -28,6 +28,7 @@ from netproof.site.partition import Partition
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "reference-values").glob("*.yaml"))
 CONFIGURATION = site.gather(ROOT / "site-config")
+KNOWN = {*LANDMARKS, *twin.VARIABLES}
 
 
 def leaves() -> dict[str, str]:
@@ -115,47 +116,31 @@ class TestReferenceFile:
         named = {name for name in yaml.safe_load(path.read_text()) if not name.startswith(".")}
         assert named == set(LEAVES.values())
 
-    def test_each_entry_is_value_bounds_and_the_unit_that_the_check_reports(self, path):
-        for place, name, entry in entries(path):
-            assert len(entry) == 4, f"{place}: {name}: {entry}"
-            value, lower, upper, unit = entry
-            assert isinstance(value, int | float), f"{place}: {name}: {entry}"
-            assert 0 <= value < math.inf, f"{place}: {name}: {entry}"
-            for bound in (lower, upper):
-                assert bound is None or isinstance(bound, int | float), f"{place}: {name}: {entry}"
+    def test_each_entry_is_of_a_landmark_or_size_in_its_unit_with_bounds_that_can_be_met(
+        self, path
+    ):
+        for place, name, (value, lower, upper, unit) in entries(path):
+            where = f"{place}: {name}: {value}, {lower}, {upper}, {unit}"
+            assert name in KNOWN or re.fullmatch(r"time_us_\d+", name), where
             of_twin = "%" if name in twin.VARIABLES else "us"
-            assert unit == (LANDMARKS[name].unit if name in LANDMARKS else of_twin), (
-                f"{place}: {name}: {entry}"
-            )
-
-    def test_each_variable_is_a_landmark_or_the_time_at_a_size(self, path):
-        for place, name, _ in entries(path):
-            known = name in {*LANDMARKS, *twin.VARIABLES}
-            assert known or re.fullmatch(r"time_us_\d+", name), f"{place}: {name}"
-
-    @pytest.mark.slow
-    def test_each_size_with_a_bound_is_one_that_the_partition_measures(self, path):
-        references = yaml.safe_load(path.read_text())
-        for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
-            measured = {f"time_us_{size}" for size in sizes(case)}
-            known = {*LANDMARKS, *twin.VARIABLES}
-            assert set(found_by(case, references)) - known <= measured, case
-
-    def test_bounds_are_ones_that_a_value_can_meet(self, path):
-        for place, name, (value, lower, upper, _) in entries(path):
+            assert unit == (LANDMARKS[name].unit if name in LANDMARKS else of_twin), where
+            assert 0 <= value < math.inf, where
             # ReFrame refuses a lower threshold below -1; with a value of 0 a bound would not be
             # relative any more.
-            assert lower is None or -1 <= lower <= 0, f"{place}: {name}: {lower}"
-            assert upper is None or upper >= 0, f"{place}: {name}: {upper}"
-            assert value > 0 or (lower, upper) == (None, None), f"{place}: {name}"
+            assert lower is None or -1 <= lower <= 0, where
+            assert upper is None or upper >= 0, where
+            assert value > 0 or (lower, upper) == (None, None), where
             reference_bounds(value, lower, upper)
 
-    def test_every_case_that_is_expected_of_its_system_finds_all_landmarks(self, path):
+    @pytest.mark.slow
+    def test_every_case_finds_all_landmarks_and_bounds_of_sizes_that_it_is_measured_at(self, path):
         references = yaml.safe_load(path.read_text())
+        # Only the testbed's links have a healthy twin.
+        names = set(LANDMARKS) - (set() if path.stem == "testbed" else set(twin.NAMES))
         for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
-            # Only the testbed's links have a healthy twin.
-            names = set(LANDMARKS) - (set() if path.stem == "testbed" else set(twin.NAMES))
-            assert set(found_by(case, references)) >= names, case
+            found = set(found_by(case, references))
+            assert found >= names, case
+            assert found - KNOWN <= {f"time_us_{size}" for size in sizes(case)}, case
 
     def test_no_netpipe_bound_lets_a_link_carry_more_than_its_rate(self, path):
         references = yaml.safe_load(path.read_text())

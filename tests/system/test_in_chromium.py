@@ -80,38 +80,65 @@ def folder(judge, tmp_path_factory) -> Path:
     return target
 
 
-def _center(page, selector: str) -> tuple[float, float]:
+TOOLTIP = "document.querySelector('#vg-tooltip-element.visible')"
+POINTS = "[...document.querySelectorAll('.chart svg .mark-symbol.role-mark path')]"
+DATUM = "e.__data__?.datum"
+
+
+def center(page: Page, element: str) -> tuple[float, float]:
     """The middle of an element, scrolled into view."""
     box = page.evaluate(
-        f"(() => {{ const e = {selector}; e.scrollIntoView({{block: 'center'}});"
+        f"(() => {{ const e = {element}; e.scrollIntoView({{block: 'center'}});"
         " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]})()"
     )
     return box[0], box[1]
 
 
-def test_pages_open_from_disk_without_errors_or_network(page, folder):
+def hovered(page: Page, element: str) -> str:
+    """What the tooltip tells of an element."""
+    x, y = center(page, element)
+    page.mouse.move(1, 1)
+    page.mouse.move(x, y)
+    page.wait_for_function(f"{TOOLTIP} !== null")
+    told: str = page.evaluate(f"{TOOLTIP}.innerText")
+    return told
+
+
+def test_pages_open_from_disk_without_errors_or_network_or_serious_finding_of_axe(page, folder):
     for path in sorted(folder.glob("*.html")):
         show(page, path)
         assert page.errors == [], path.name
         assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
-        assert page.evaluate("document.querySelectorAll('.chart').length") == page.evaluate(
+        assert page.evaluate(CHARTS) == page.evaluate(
             "document.querySelectorAll('figure[data-drawn=yes] .chart svg').length"
         )
+    for scheme, names in {
+        "light": ("index", "imb-sendrecv", "netpipe"),
+        "dark": ("index",),
+    }.items():
+        page.emulate_media(color_scheme=scheme)
+        for name in names:
+            show(page, folder / f"{name}.html")
+            serious = [
+                (one["id"], one["nodes"][0]["html"][:120])
+                for one in Axe().run(page).response["violations"]
+                if one["impact"] in ("serious", "critical")
+            ]
+            assert serious == [], name
 
 
 DRAWN = "document.querySelectorAll('figure[data-drawn=yes]').length"
 CHARTS = "document.querySelectorAll('.chart').length"
 
 
-@pytest.fixture
-def busy(page):
-    """The page in a browser that is never idle."""
+def test_charts_are_drawn_when_they_come_near_the_screen_when_idle_and_when_printed(
+    page, folder, tmp_path
+):
+    show(page, folder / "netpipe.html", whole=False)
+    page.wait_for_function(f"{DRAWN} === {CHARTS}")
+    assert page.evaluate(STATE) == "all"
+    # From here on the browser is never idle.
     page.add_init_script("window.requestIdleCallback = () => {}")
-    return page
-
-
-def test_charts_are_drawn_when_they_come_near_the_screen(busy, folder):
-    page = busy
     show(page, folder / "netpipe.html", whole=False)
     assert 0 < page.evaluate(DRAWN) < page.evaluate(CHARTS)
     last = (
@@ -123,17 +150,6 @@ def test_charts_are_drawn_when_they_come_near_the_screen(busy, folder):
         f"{last}.dataset.drawn === 'yes' && {last}.querySelector('svg') !== null"
     )
     assert page.evaluate(DRAWN) < page.evaluate(CHARTS)
-    assert page.errors == []
-
-
-def test_charts_that_never_come_near_are_drawn_when_the_browser_is_idle(page, folder):
-    show(page, folder / "netpipe.html", whole=False)
-    page.wait_for_function(f"{DRAWN} === {CHARTS}")
-    assert page.evaluate("document.documentElement.dataset.drawn") == "all"
-
-
-def test_charts_that_were_never_near_are_printed_too(busy, folder, tmp_path):
-    page = busy
     show(page, folder / "index.html", whole=False)
     assert page.evaluate(DRAWN) < page.evaluate(CHARTS)
     page.pdf(path=tmp_path / "page.pdf", print_background=True)
@@ -144,91 +160,55 @@ def test_charts_that_were_never_near_are_printed_too(busy, folder, tmp_path):
     assert text.count("throughput each way, Mbit/s") == page.evaluate(
         "document.querySelectorAll('#netpipe figure svg').length"
     )
-
-
-def test_links_of_the_main_page_resolve(page, folder):
-    show(page, folder / "index.html")
-    links = page.evaluate(
-        "[...new Set([...document.querySelectorAll('a')].map((a) => a.getAttribute('href')))]"
-    )
-    assert len(links) > 20
-    for link in links:
-        file = link.partition("#")[0]
-        assert (folder / (file or "index.html")).is_file(), link
-    show(page, folder / "netpipe.html", "#netpipe-tcp-inter-node-oneway")
-    assert page.evaluate("document.querySelector(':target').tagName") == "SECTION"
-    charts = page.evaluate(
-        "[...document.querySelectorAll('a[href^=charts]')].map((a) => a.getAttribute('href'))"
-    )
-    assert charts
-    assert all((folder / link).is_file() for link in charts)
-
-
-def test_hovering_tells_the_values(page, folder):
-    show(page, folder / "imb-sendrecv.html")
-    x, y = _center(page, "document.querySelector('.chart svg .mark-symbol.role-mark path')")
-    page.mouse.move(1, 1)
-    page.mouse.move(x, y)
-    page.wait_for_function("document.querySelector('#vg-tooltip-element.visible') !== null")
-    told = page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
-    assert "gige mpich" in told or "gige intelmpi" in told
-    for name in ("configuration", "message, bytes", "time, µs", "MAD over launches, µs", "MB/s"):
-        assert name in told
-
-
-def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, judge, tmp_path):
-    write(Report(judge("sick.json", "testbed:gige")), tmp_path)
-    show(page, tmp_path / "netpipe.html")
-    rows = "figure.chartView.data('measured again')"
-    marks = "document.querySelectorAll('figure')[0]"
-    count = page.evaluate(f"((figure) => {rows}.length)({marks})")
-    drawn = page.evaluate(
-        f"[...{marks}.querySelectorAll('.mark-symbol.role-mark path')]"
-        ".filter((e) => e.__data__?.datum?.where && e.getAttribute('stroke')).length"
-    )
-    assert drawn == count > 20
-    x, y = _center(
-        page,
-        f"[...{marks}.querySelectorAll('.mark-symbol.role-mark path')]"
-        ".filter((e) => e.__data__?.datum?.where)"
-        ".reduce((a, b) => (a.__data__.datum.size_bytes < b.__data__.datum.size_bytes ? a : b))",
-    )
-    page.mouse.move(1, 1)
-    page.mouse.move(x, y)
-    page.wait_for_function("document.querySelector('#vg-tooltip-element.visible') !== null")
-    told = page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
-    assert "measured again, launch" in told
-    assert "of 3" in told
-    assert "on gige-1, gige-2" in told
+    assert page.errors == []
 
 
 FADED = """[...document.querySelectorAll('figure')[0].querySelectorAll('.mark-line.role-mark path')]
     .map((path) => Number(path.getAttribute('opacity') ?? 1))"""
 
 
-def test_a_configuration_can_be_picked_from_the_list_and_put_back(page, folder):
+def test_hovering_tells_the_values_and_a_configuration_can_be_picked_and_put_back(page, folder):
     show(page, folder / "imb-sendrecv.html")
+    told = hovered(page, f"{POINTS}[0]")
+    assert "gige mpich" in told or "gige intelmpi" in told
+    for name in ("configuration", "message, bytes", "time, µs", "MAD over launches, µs", "MB/s"):
+        assert name in told
+
+    def faded(count: int) -> None:
+        page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === {count}")
+
     choose = """(name) => {
         const list = document.querySelector('figure select');
         list.selectedIndex = [...list.options].findIndex((option) => option.text === name);
         list.dispatchEvent(new Event('input', {bubbles: true}));
         list.dispatchEvent(new Event('change', {bubbles: true}));
     }"""
-    everyone = page.evaluate(FADED)
-    assert everyone.count(1) == 4
+    assert page.evaluate(FADED).count(1) == 4
     page.evaluate(f"({choose})('gige mpich')")
-    page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === 3")
+    faded(3)
     page.evaluate(f"({choose})('all of them')")
-    page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === 0")
-
-
-def test_a_configuration_can_be_picked_by_clicking_its_curve(page, folder):
-    show(page, folder / "imb-sendrecv.html")
-    x, y = _center(page, "document.querySelector('.chart svg .mark-symbol.role-mark path')")
-    page.mouse.click(x, y)
-    page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === 3")
+    faded(0)
+    page.mouse.click(*center(page, f"{POINTS}[0]"))
+    faded(3)
     picked = page.evaluate("document.querySelector('figure select').selectedOptions[0].text")
     assert picked != "all of them"
+
+
+def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, judge, tmp_path):
+    write(Report(judge("sick.json", "testbed:gige")), tmp_path)
+    show(page, tmp_path / "netpipe.html")
+    figure = "document.querySelectorAll('figure')[0]"
+    again = (
+        f"[...{figure}.querySelectorAll('.mark-symbol.role-mark path')]"
+        f".filter((e) => {DATUM}?.where && e.getAttribute('stroke'))"
+    )
+    count = page.evaluate(f"{figure}.chartView.data('measured again').length")
+    assert page.evaluate(f"{again}.length") == count > 20
+    size = "__data__.datum.size_bytes"
+    told = hovered(page, f"{again}.reduce((a, b) => (a.{size} < b.{size} ? a : b))")
+    assert "measured again, launch" in told
+    assert "of 3" in told
+    assert "on gige-1, gige-2" in told
 
 
 def test_hostile_text_is_shown_and_does_nothing(page, folder):
@@ -241,13 +221,8 @@ def test_hostile_text_is_shown_and_does_nothing(page, folder):
         "[...document.querySelectorAll('svg text')].map((text) => text.textContent)"
     )
     assert any(text.startswith("<script>hostile") for text in shown)
-    points = "[...document.querySelectorAll('.chart svg .mark-symbol.role-mark path')]"
-    hostile = f"{points}.find((e) => e.__data__?.datum?.partition?.startsWith('<script'))"
-    x, y = _center(page, hostile)
-    page.mouse.move(1, 1)
-    page.mouse.move(x, y)
-    page.wait_for_function("document.querySelector('#vg-tooltip-element.visible') !== null")
-    assert HOSTILE in page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
+    hostile = f"{POINTS}.find((e) => {DATUM}?.partition?.startsWith('<script'))"
+    assert HOSTILE in hovered(page, hostile)
     assert page.evaluate("typeof hostile") == "undefined"
     show(page, folder / "index.html")
     assert HOSTILE in page.evaluate("document.querySelector('header').innerText")
@@ -255,10 +230,13 @@ def test_hostile_text_is_shown_and_does_nothing(page, folder):
     assert page.errors == []
 
 
-def test_dark_scheme_changes_page_and_charts(page, folder):
+def test_a_page_fits_telephone_dark_scheme_and_print_and_needs_no_colour(page, folder):
+    page.set_viewport_size({"width": 390, "height": 900})
+    for name in ("index.html", "netpipe.html", "imb-sendrecv.html"):
+        show(page, folder / name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
     colours = """(() => [getComputedStyle(document.body).backgroundColor,
         getComputedStyle(document.querySelector('.mark-line.role-mark path')).stroke])()"""
-    show(page, folder / "imb-sendrecv.html")
     light = page.evaluate(colours)
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate(colours)
@@ -267,18 +245,7 @@ def test_dark_scheme_changes_page_and_charts(page, folder):
     assert light[1] != dark[1]
     page.emulate_media(color_scheme="dark", media="print")
     assert page.evaluate(colours) == light
-
-
-def test_nothing_is_wider_than_a_telephone(page, folder):
-    page.set_viewport_size({"width": 390, "height": 900})
-    for name in ("index.html", "imb-sendrecv.html", "netpipe.html"):
-        show(page, folder / name)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-
-
-def test_charts_are_told_apart_without_colour(page, folder):
-    show(page, folder / "imb-sendrecv.html")
-    looks = page.evaluate(
+    dashes, shapes = page.evaluate(
         """(() => {
             const figure = document.querySelector('figure');
             const of = (marks, name) => [...figure.querySelectorAll(marks)]
@@ -287,34 +254,16 @@ def test_charts_are_told_apart_without_colour(page, folder):
                     new Set(of('.mark-symbol.role-mark path', 'd')).size];
         })()"""
     )
-    assert sorted(looks[0]) == ["1,0", "1,0", "2,2", "2,2"]
-    assert looks[1] >= 2
+    assert sorted(dashes) == ["1,0", "1,0", "2,2", "2,2"]
+    assert shapes >= 2
 
 
 def test_without_its_scripts_a_page_says_where_the_data_is(page, folder, tmp_path):
-    text = (folder / "imb-sendrecv.html").read_text()
     alone = tmp_path / "alone.html"
-    alone.write_text(text)
+    alone.write_text((folder / "imb-sendrecv.html").read_text())
     page.goto(alone.as_uri())
     page.wait_for_function(
         "document.readyState === 'complete' && document.querySelector('.chart') !== null"
     )
     assert "its data is below" in page.evaluate("document.querySelector('.chart').innerText")
     assert page.evaluate("document.querySelector('figure details table tr td').textContent")
-
-
-@pytest.mark.parametrize(
-    ("scheme", "names"),
-    [("light", ("index.html", "imb-sendrecv.html", "netpipe.html")), ("dark", ("index.html",))],
-)
-def test_axe_finds_nothing_serious(page, folder, scheme, names):
-    page.emulate_media(color_scheme=scheme)
-    for name in names:
-        show(page, folder / name)
-        found = Axe().run(page).response["violations"]
-        serious = [
-            (one["id"], one["nodes"][0]["html"][:120])
-            for one in found
-            if one["impact"] in ("serious", "critical")
-        ]
-        assert serious == [], name
