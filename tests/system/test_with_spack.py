@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made_site import written_site
 
 from ci.spack_envs import lock
 from netproof.session import session
@@ -86,6 +85,16 @@ def without_its_compilers(site: Path, place: Path) -> None:
             program.chmod(0o755)
             lines[number] = f"{found[1]}{found[2]}: {program}"
     site.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("what", ["packages", "externals"])
+def test_the_package_of_netpipe_passes_spacks_audit(tmp_path, what):
+    repo = ROOT / "spack-envs" / "repo" / "spack_repo" / "netproof"
+    (tmp_path / "repos.yaml").write_text(f"repos:\n  netproof: {repo}\n")
+    command = ["spack", "-C", str(tmp_path), "audit", what, "netpipe"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "passed" in ran.stdout
 
 
 @pytest.mark.parametrize("name", DEFAULT)
@@ -174,67 +183,3 @@ def test_the_checks_measure_on_what_was_built(built, run, tmp_path, name):
             set(package) >= {"spec", "compiler", "hash", "variants"}
             for package in packages.values()
         )
-
-
-MODULES_FILE = """modules:
-  default:
-    roots:
-      tcl: PLACE
-    tcl:
-      hash_length: 0
-      projections:
-        all: "{name}/{version}"
-        ^mpi: "{name}/{version}-{^mpi.name}-{compiler.name}"
-"""
-
-SITE_OF_MODULES = f"""import runpy
-site_configuration = runpy.run_path("{ROOT}/site-config/testbed.py")["site_configuration"]
-(system,) = site_configuration["systems"]
-system["modules_system"] = "envmod"
-system["partitions"] = system["partitions"][:1]
-system["partitions"][0]["environs"] = ["by-modules"]
-system["partitions"][0]["extras"]["baseline"] = "by-modules"
-system["partitions"][0]["prepare_cmds"] = [
-    ". /etc/profile.d/modules.sh",
-    "module use PLACE/linux-*",
-]
-site_configuration["environments"] = [
-    {{
-        "name": "by-modules",
-        "modules": [
-            "netpipe/3.7.2-mpich-gcc",
-            "intel-mpi-benchmarks/2021.7-mpich-gcc",
-            "osu-micro-benchmarks/7.4-mpich-gcc",
-        ],
-        "features": ["mpi", "mpich", "netpipe-tcp", "netpipe-mpi", "imb", "osu"],
-        "env_vars": VARIABLES,
-        "extras": {{"mpi": "MPICH, by Spack's modules", "pmi": "pmi2"}},
-    }}
-]
-"""
-
-
-@pytest.mark.testbed
-@pytest.mark.usefixtures("testbed")
-def test_the_checks_measure_by_modules_of_what_was_built(built, run, tmp_path):
-    if not Path("/etc/profile.d/modules.sh").exists():
-        pytest.skip("Debian's environment-modules is not installed")
-    scope, place = tmp_path / "scope", tmp_path / "modules"
-    scope.mkdir()
-    (scope / "modules.yaml").write_text(MODULES_FILE.replace("PLACE", str(place)))
-    for name in BUILT:
-        where = spack.build_folder(spack.table(built).named(name), built)
-        command = ["spack", "-C", scope, "-e", where, "module", "tcl", "refresh", "-y"]
-        subprocess.run(command, check=True)
-    variables = spack.mpi(spack.table(built).named("mpich-gcc"), "debian12", built).env_vars
-    text = SITE_OF_MODULES.replace("PLACE", str(place))
-    text = text.replace("VARIABLES", repr([list(pair) for pair in variables]))
-    site = written_site(tmp_path, text, begin="")
-    command = ["reframe", "--system", "testbed:gige", "-S", "launches=1", "-p", "by-modules"]
-    checks = ["-n", "ImbPingPong|NetpipeMpi|NetpipeTcp|OsuLatency", "-c", str(ROOT / "checks")]
-    more = {"RFM_CONFIG_PATH": site, "MODULEPATH": ":".join(map(str, place.glob("linux-*")))}
-    run(tmp_path, *command, *checks, "-r", **more)
-    report = session.load(tmp_path / "run-0.json")
-    results = [result for result in report.results if result.case is not None]
-    assert {result.case.benchmark for result in results} == {"imb", "netpipe", "osu"}
-    assert all(result.measured for result in results), [result.reason for result in results]
