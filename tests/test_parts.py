@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW = (
-    "tests/system/test_half_rate.py",
+    "tests/system/test_nightly.py",
     "tests/ci/test_wheel.py",
     "tests/netproof/store/test_store.py",
 )

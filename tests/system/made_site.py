@@ -28,12 +28,14 @@ def written_site(folder: Path, changes: str, begin: str = TESTBED_SITE) -> str:
     return str(site)
 
 
-def settings_of(folder: Path, *, others: int = 1, **extras: object) -> dict[str, str]:
+def settings_of(
+    folder: Path, more: str = "", *, others: int = 1, **extras: object
+) -> dict[str, str]:
     """Of a command that reports into ``folder``; a launch is disturbed above ``others`` (1: never).
 
     The machine under the testbed may have other work, and what tests look for is far larger.
-    ``extras``: further ones of each partition.
+    ``more``: lines of the site's file; ``extras``: further ones of each partition.
     """
     changes = UNDISTURBED.replace("OTHERS", str(others)).replace("EXTRAS", repr(extras))
-    site = written_site(folder, changes)
+    site = written_site(folder, changes + more)
     return {"RFM_REPORT_FILE": str(folder / "run-{sessionid}.json"), "RFM_CONFIG_PATH": site}

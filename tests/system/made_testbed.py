@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 from collections.abc import Callable
@@ -47,3 +48,14 @@ def eventually(holds: Callable[[], object], what: str = "", seconds: float = 90)
     while not holds():
         assert time.monotonic() < deadline, what
         time.sleep(0.1)
+
+
+def left_of(jobid: str) -> list[str]:
+    """Command lines of the processes that a Slurm job has started, on whatever node."""
+    found, mark = [], f"SLURM_JOB_ID={jobid}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        # It has ended, or is not for root to read, and so none of a job's.
+        with contextlib.suppress(OSError):
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
