@@ -99,14 +99,9 @@ def netproof(run, folder, three_switches):
     return command
 
 
-def test_only_the_new_switch_was_measured(folder):
-    places = {
-        result.partition for result in session.load(folder / "new.json").results if result.measured
-    }
-    assert places == {NEW}
-
-
-def test_alone_it_has_no_envelope(netproof):
+def test_alone_it_is_all_that_was_measured_and_has_no_envelope(netproof, folder):
+    results = session.load(folder / "new.json").results
+    assert {result.partition for result in results if result.measured} == {NEW}
     said = netproof("verdict", "--all").stdout
     assert "no scores: the baseline's partition is no part of what was asked for" in said
     red = "".join(re.findall(r"(?m)^FAIL .*IMB Alltoall 4 ranks.*$", said))
@@ -114,7 +109,7 @@ def test_alone_it_has_no_envelope(netproof):
     assert not re.search(rf" µs of testbed:(?!{NEW} )", red)
 
 
-def test_alongside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netproof):
+def test_alongside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netproof, folder):
     judged = netproof("verdict", "--all", "--with-stored")
     assert judged.returncode == 1
     assert re.search(
@@ -123,20 +118,15 @@ def test_alongside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netpro
         r" \(switch gige, of \d{4}-\d\d-\d\d\)",
         judged.stdout,
     )
-    red = re.findall(r"(?m)^FAIL testbed:(\S+) ", judged.stdout)
-    assert set(red) == {NEW}
-
-
-def test_both_old_switches_stand_alongside_it_with_their_session(netproof, folder):
+    assert {*re.findall(r"(?m)^FAIL testbed:(\S+) ", judged.stdout)} == {NEW}
+    assert re.search(rf"{NEW} mpich .*IMB Alltoall.*: red at .*4 ranks", judged.stdout)
     (stored,) = Store(folder / "store").sessions()
-    said = netproof("verdict", "--all", "--with-stored").stdout
     for old in ("gige", "fast-ethernet"):
         assert re.search(
             rf"compared with: {old} mpich, of \d{{4}}-\d\d-\d\d \([\w ]+\): \d+ cases? of"
             rf" session {stored.name}",
-            said,
+            judged.stdout,
         )
-    assert re.search(rf"{NEW} mpich .*IMB Alltoall.*: red at .*4 ranks", said)
 
 
 def test_the_report_answers_where_it_breaks_down_with_plots_of_only_that(netproof, folder):

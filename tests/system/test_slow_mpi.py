@@ -91,15 +91,15 @@ def test_a_value_of_a_variable_spares_the_program(library, tmp_path):
         assert min(one_way_us(LIBRARIES["mpich"], tmp_path, {**asked, **other}).values()) > 2900
 
 
-def test_what_is_to_spare_it_is_a_name_and_a_value(library, tmp_path):
-    asked = {**slower(library, "Send:0-4096:3000:0"), "SLOW_MPI_UNLESS": "ring"}
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"SLOW_MPI_UNLESS": "ring"}, "SLOW_MPI_UNLESS is no NAME=VALUE: ring"),
+        ({"SLOW_MPI": "Send:0-4:3000"}, "SLOW_MPI cannot be read from here on: Send:0-4:3000"),
+    ],
+)
+def test_what_cannot_be_read_ends_the_program(library, tmp_path, changed, says):
+    asked = {**slower(library, "Send:0-4096:3000:0"), **changed}
     said = started(LIBRARIES["mpich"], tmp_path, asked, "NPmpi", "-u", "64", "-n", "5")
-    assert "slow_mpi: SLOW_MPI_UNLESS is no NAME=VALUE: ring" in said
-    assert "ended with 0" not in said
-
-
-def test_a_rule_that_cannot_be_read_ends_the_program(library, tmp_path):
-    variables = {"LD_PRELOAD": str(library), "SLOW_MPI": "Send:0-4096:3000"}
-    said = started(LIBRARIES["mpich"], tmp_path, variables, "NPmpi", "-u", "64", "-n", "5")
-    assert "slow_mpi: SLOW_MPI cannot be read from here on: Send:0-4096:3000" in said
+    assert f"slow_mpi: {says}" in said
     assert "ended with 0" not in said

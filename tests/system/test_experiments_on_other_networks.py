@@ -1,4 +1,4 @@
-"""A network under load on the testbed: what crosses an uplink that others fill waits for it."""
+"""Two leaves with a shared uplink, and nodes with two rails, as ``netproof measure`` sees them."""
 
 from __future__ import annotations
 
@@ -24,29 +24,16 @@ TOPOLOGY = """switches:
 """
 """Two leaves of four nodes, whose uplink carries what one node can send."""
 
-COMMAND = (
-    *("netproof", "measure", "load", "testbed:tree", "--environment", "mpich"),
-    *("--victims", "bandwidth", "--aggressors", "one-to-one", "--rounds", "3"),
-)
-
-
-@pytest.fixture(scope="module")
-def shared_uplink(other_testbed, tmp_path_factory) -> None:
-    file = tmp_path_factory.mktemp("topology") / "shared-uplink.yaml"
-    file.write_text(TOPOLOGY)
-    other_testbed(file)
-
-
-@pytest.fixture
-def settings(shared_uplink, tmp_path) -> dict[str, str]:
-    """Of a command on a site that has this testbed, which reports into ``tmp_path``."""
-    return settings_of(tmp_path, load={"repetitions": 8, "most": 1.05})
-
 
 def test_crossing_a_shared_uplink_costs_far_more_than_staying_within_a_leaf(
-    run, settings, tmp_path
+    run, other_testbed, tmp_path
 ):
-    ran = run(tmp_path, *COMMAND, "--format=json", **settings)
+    (tmp_path / "shared-uplink.yaml").write_text(TOPOLOGY)
+    other_testbed(tmp_path / "shared-uplink.yaml")
+    settings = settings_of(tmp_path, load={"repetitions": 8, "most": 1.05})
+    asked = ("netproof", "measure", "load", "testbed:tree", "--environment", "mpich")
+    few = ("--victims", "bandwidth", "--aggressors", "one-to-one", "--rounds", "3")
+    ran = run(tmp_path, *asked, *few, "--format=json", **settings)
     # Crossing the uplink is beyond a bound that a sound network keeps.
     assert ran.returncode == 1, ran.stdout + ran.stderr
     (session,) = json.loads(ran.stdout)["load"]
@@ -67,20 +54,16 @@ def test_crossing_a_shared_uplink_costs_far_more_than_staying_within_a_leaf(
     assert (again.returncode, again.stdout) == (1, ran.stdout)
 
 
-def test_three_usable_nodes_are_refused_and_no_job_is_made(run, settings, tmp_path):
-    def update(*words: str) -> None:
-        ran = run(tmp_path, "scontrol", "update", "nodename=tree-[1-5]", *words)
-        assert ran.returncode == 0, ran.stderr
-
-    update("state=drain", "reason=test")
-    try:
-        ran = run(tmp_path, *COMMAND, **settings)
-    finally:
-        update("state=resume")
-    assert ran.returncode == 2
-    last = ran.stderr.splitlines()[-1]
-    assert "testbed:tree has 3 usable nodes for this, and load takes 4" in last
-    (kept,) = (tmp_path / "load").glob("run-tree-*.json")
-    (only,) = json.loads(kept.read_text())["runs"]
-    phases = {test["name"]: test["fail_phase"] for test in only["testcases"]}
-    assert phases["LoadJob"] == "setup"
+def test_each_rail_alone_carries_half_of_what_both_do(run, other_testbed, tmp_path):
+    other_testbed(ROOT / "ci" / "testbed" / "rails.yaml")
+    where = ("testbed:rails", "rails", "--environment", "openmpi5", "--protocol", "mpi")
+    asked = ("netproof", "measure", "tune", *where, "--rounds", "3", "--format=json")
+    ran = run(tmp_path, *asked, **settings_of(tmp_path))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (swept,) = json.loads(ran.stdout)["sweeps"]
+    factors = {one["value"]: one["ranges"]["long"]["factor"] for one in swept["values"]}
+    assert sorted(factors) == ["eth1", "eth1+eth2", "eth2"]
+    # The default is both.
+    assert swept["recommended"] is None
+    assert 0.8 < factors["eth1+eth2"] < 1.25
+    assert max(factors["eth1"], factors["eth2"]) < 0.75
