@@ -9,10 +9,14 @@ import pytest
 from typer.main import get_command
 
 from docs import from_code
+from netproof.benchmarks import registry
 from netproof.commands.cli import app
 from netproof.measurement import twin
 from netproof.measurement.landmarks import LANDMARKS
+from netproof.site import discover, site
+from netproof.site.matrix import jobs, matrix
 from netproof.site.partition import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.verdict.references import ReferenceFile
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -160,3 +164,26 @@ def test_adding_a_benchmark_takes_ten_lines():
     section = TEXT[ROOT / "CONTRIBUTING.md"].split("## Adding a benchmark\n", 1)[1]
     steps = section.split("\n## ", 1)[0].strip().splitlines()
     assert 0 < len(steps) <= 10
+
+
+FABRICS = ("infiniband", "roce", "slingshot", "gpu-nodes", "air-gapped")
+"""Pages with a whole site."""
+
+
+@pytest.mark.parametrize("page", FABRICS)
+def test_the_site_of_a_page_loads_and_discoverys_references_have_its_cases(page, tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT[DOCS / f"{page}.md"], re.DOTALL)
+    (tmp_path / "cluster.py").write_text(code)
+    configuration = site.load(tmp_path / "cluster.py")
+    (system,) = configuration["systems"]
+    expected = matrix(configuration, system["name"], all_functions=True)
+    (tmp_path / "cluster.yaml").write_text(discover.references_text(system["name"]))
+    references = ReferenceFile(tmp_path / "cluster.yaml")
+    assert jobs(expected)
+    for case in expected.cases:
+        assert references.find(registry.check_name(case.benchmark, case.function), case)
+
+
+@pytest.mark.parametrize("page", FABRICS)
+def test_a_page_of_a_fabric_says_what_was_not_tried(page):
+    assert page == "air-gapped" or "**Not tried**" in TEXT[DOCS / f"{page}.md"]
