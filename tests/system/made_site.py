@@ -18,6 +18,20 @@ UNDISTURBED = """for partition in site_configuration["systems"][0]["partitions"]
     partition["extras"] |= EXTRAS
 """
 
+NETPIPE_ALONE = """
+SHOWN = dict.fromkeys(("inversion", "jump", "dropout", "mpi_loss"), {"warn": None, "fail": None})
+SHOWN |= dict.fromkeys(("envelope", "line_rate"), {"fail": None})
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["environs"] = FEW.get(partition["name"], ["mpich"])
+    # No IMB, hence no rounds of pairs.
+    partition["extras"]["coverage_percent"] = 0
+    partition["extras"]["criteria"] = dict(SHOWN)
+for environment in site_configuration["environments"]:
+    environment["features"] = [name for name in environment["features"] if name != "imb"]
+    environment["extras"].setdefault("absent", {})["imb"] = "no part of this test"
+"""
+"""MPICH, or those of ``FEW``, and no bound or criterion that a busy machine could fail."""
+
 
 def written_site(folder: Path, changes: str, begin: str = TESTBED_SITE) -> str:
     """Write the testbed's site, changed by lines of Python, into ``folder``/site; return that."""

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from made_site import written_site
+from made_site import NETPIPE_ALONE, written_site
 
 from ci.evaluation import engine
 from ci.evaluation.plants import EVALUATIONS, Grade
@@ -16,24 +16,10 @@ pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).resolve().parents[2]
 EVALUATION = EVALUATIONS["false-reds"]
 
-# One environment with NetPIPE alone, and nothing that a busy machine could fail.
-CHANGES = """
-SHOWN = dict.fromkeys(("inversion", "jump", "dropout", "mpi_loss"), {"warn": None, "fail": None})
-SHOWN |= dict.fromkeys(("envelope", "line_rate"), {"fail": None})
-for partition in site_configuration["systems"][0]["partitions"]:
-    partition["environs"] = ["mpich"]
-    # No IMB, hence no rounds of pairs.
-    partition["extras"]["coverage_percent"] = 0
-    partition["extras"]["criteria"] = SHOWN
-for environment in site_configuration["environments"]:
-    environment["features"] = [name for name in environment["features"] if name != "imb"]
-    environment["extras"].setdefault("absent", dict())["imb"] = "no part of this test"
-"""
-
 
 @pytest.mark.testbed
 def test_a_run_alongside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
-    site = written_site(tmp_path, CHANGES)
+    site = written_site(tmp_path, "FEW = {}\n" + NETPIPE_ALONE)
     folder = tmp_path / "campaign"
     counts = [f"--{one}={int(one == 'one-cpu')}" for one in EVALUATION.plants]
     ran = run(

@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made_site import SMALL, written_site
+from made_site import NETPIPE_ALONE, SMALL, written_site
 from made_testbed import done, eventually
 
 from netproof.session import plan
@@ -27,21 +27,13 @@ pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 ROOT = Path(__file__).resolve().parents[2]
 NIGHTLY = str(ROOT / "ci" / "nightly")
 
-# Three jobs of some seconds, and no bound or criterion that a busy machine could fail.
-SITE = """
-FEW = {"gige": ["mpich", "intelmpi"], "fast-ethernet": ["mpich"]}
-SHOWN = dict.fromkeys(("inversion", "jump", "dropout", "mpi_loss"), {"warn": None, "fail": None})
-SHOWN |= dict.fromkeys(("envelope", "line_rate"), {"fail": None})
-SHOWN["disturbance"] = {"others": 1, "steal": 1}
+# Three jobs of some seconds, which nothing disturbs.
+SITE = f"""
+FEW = {{"gige": ["mpich", "intelmpi"]}}
+{NETPIPE_ALONE}
 for partition in site_configuration["systems"][0]["partitions"]:
-    partition["environs"] = FEW[partition["name"]]
-    # No IMB, hence no rounds of pairs.
-    partition["extras"]["coverage_percent"] = 0
-    partition["extras"] |= SMALL | {"twin": []}
-    partition["extras"]["criteria"] = SHOWN
-for environment in site_configuration["environments"]:
-    environment["features"] = [name for name in environment["features"] if name != "imb"]
-    environment["extras"].setdefault("absent", {})["imb"] = "no part of this test"
+    partition["extras"] |= {SMALL} | {{"twin": []}}
+    partition["extras"]["criteria"]["disturbance"] = {{"others": 1, "steal": 1}}
 """
 
 
@@ -128,7 +120,7 @@ class Place:
 
 def furnished(folder: Path, run, further: str = "") -> Place:
     """A place in ``folder``; ``further``: what the site's file says besides."""
-    written_site(folder, SITE.replace("SMALL", repr(SMALL)) + further)
+    written_site(folder, SITE + further)
     (folder / "references").mkdir()
     bounds = (ROOT / "reference-values" / "testbed.yaml").read_text()
     (folder / "references" / "testbed.yaml").write_text(
