@@ -137,12 +137,15 @@ def said_of(folder: Path, name: str) -> str:
 @pytest.mark.slow
 def test_what_prints_no_figure_in_time_is_ended_and_not_launched_again(tmp_path):
     row = f"echo '{IMB_ROW}'"
-    steps = [step("Reduce.1", row), step("Bcast.1", HANGS), step("Bcast.2", HANGS)]
+    talks = f"echo begins >&2; trap 'echo srun: ended >&2; exit 143' TERM; {HANGS} & wait"
+    steps = [step("Reduce.1", row), step("Bcast.1", talks), step("Bcast.2", HANGS)]
     done = job(tmp_path, *steps, step("Reduce.2", row), first=1)
     assert done == [("Reduce.1", 0), ("Bcast.1", 143), ("Bcast.2", 69), ("Reduce.2", 0)]
-    assert said_of(tmp_path, "Bcast.1") == (
-        "netproof.jobs: Bcast.1 had no figure in 1 s (the partition's first_figure_s) and was ended"
-    )
+    # The step's own words, before and after, stand beside the reason.
+    why = "no figure in 1 s (the partition's first_figure_s) and was ended"
+    assert (tmp_path / "job" / "Bcast.1.err").read_text().splitlines() == [
+        *("begins", f"netproof.jobs: Bcast.1 had {why}", "srun: ended"),
+    ]
     assert said_of(tmp_path, "Bcast.2") == (
         "netproof.jobs: Bcast.2 was not launched, since Bcast.1 had no figure"
     )
