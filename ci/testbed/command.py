@@ -201,7 +201,7 @@ def _claim(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
 def _configure(folder: StateFolder, wanted: Topology) -> None:
     """Write the configuration files. Raises CannotRunError if daemons run with different ones."""
     host = socket.gethostname().partition(".")[0]
-    prolog = slurm.task_prolog(sorted(os.sched_getaffinity(0)), wanted.prolog_prints)
+    prolog = slurm.task_prolog(sorted(os.sched_getaffinity(0)))
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     files = {
         state.CONF: (slurm.configuration(wanted, folder, host, memory_mb), 0o644),

@@ -219,7 +219,7 @@ class Daemons:
             command = ["nsenter", f"--net={namespace}"]
             command += ["unshare", "--uts", "--mount", "--ipc", "sh", "-c", NODE_SETUP]
             command += ["sh", node.name, str(self.state / "hosts"), str(home / "sys")]
-            command.append(self.topology.hostname(node))
+            command.append(node.name)
             self._started_nodes[role] = self.start(role, command, processes.go_first)
         return bool(down)
 

@@ -76,7 +76,6 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         lines.append(
             f"PartitionName={switch.name} Nodes={','.join(node.name for node in switch.nodes)}"
             f" Default={'YES' if number == 0 else 'NO'} MaxTime=INFINITE State=UP"
-            f" MaxNodes={switch.max_nodes or 'UNLIMITED'}"
         )
     return "\n".join(lines) + "\n"
 
@@ -119,17 +118,15 @@ def database_configuration(state: StateFolder, host: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def task_prolog(cpus: list[int], prints: str = "") -> str:
+def task_prolog(cpus: list[int]) -> str:
     """Return the script that Slurm runs before each task, to bind it to one of ``cpus``.
 
     Neighbouring ranks get different CPUs if possible, on any nodes: a pair on one CPU has a fifth
     less of a fast link's rate. Without binding, the kernel sometimes puts both ends of a link on
     one CPU, which cuts the latency of that run to a tenth of others. A batch script is not bound,
-    since it may start several programs; Slurm gives it a high step number. ``prints``: first output
-    of each task.
+    since it may start several programs; Slurm gives it a high step number.
     """
     return f"""#!/bin/sh
-{f"echo 'print {prints}'" if prints else ":"}
 case "$SLURM_STEP_ID" in "" | -* | 42949672??) exit 0 ;; esac
 set -- {" ".join(map(str, cpus))}
 shift $(( SLURM_PROCID % $# ))
@@ -140,8 +137,5 @@ exec taskset --cpu-list --pid "$1" "$PPID" >/dev/null
 def hosts(topology: Topology, host: str) -> str:
     """Return the nodes' /etc/hosts: each node's name on its switch, not on Slurm's network."""
     lines = ["127.0.0.1 localhost", f"{CONTROLLER_ADDRESS} {host}"]
-    lines += [
-        " ".join(dict.fromkeys((node.address, topology.hostname(node), node.name)))
-        for node in topology.nodes
-    ]
+    lines += [f"{node.address} {node.name}" for node in topology.nodes]
     return "\n".join(lines) + "\n"

@@ -66,8 +66,7 @@ class Switch:
 
     ``leaves``: leaf switches, each with an uplink of ``uplink_mbps`` to a spine. ``mgmt_mbps``:
     rate of the nodes' links to a second management network, None without one. ``rails``: links of
-    each node, 1 or 2, each to a switch of its own. ``max_nodes``: Slurm's limit for a job; None:
-    all.
+    each node, 1 or 2, each to a switch of its own.
     """
 
     name: str
@@ -81,7 +80,6 @@ class Switch:
     uplink_mbps: int | None = None
     mgmt_mbps: int | None = None
     rails: int = 1
-    max_nodes: int | None = None
 
     @property
     def spine(self) -> str:
@@ -130,18 +128,11 @@ class Twin:
 class Topology:
     """All switches, in the order of the file; the first one is Slurm's default partition.
 
-    ``faults``: planted by ``up``; ``domain``: suffix of the nodes' names in ``hostname``'s output;
-    ``prolog_prints``: output of Slurm's TaskProlog at the start of each task.
+    ``faults``: planted by ``up``.
     """
 
     switches: tuple[Switch, ...]
     faults: Faults = dataclasses.field(default_factory=dict)
-    domain: str = ""
-    prolog_prints: str = ""
-
-    def hostname(self, node: Node) -> str:
-        """Return the output of ``hostname`` on a node."""
-        return f"{node.name}.{self.domain}" if self.domain else node.name
 
     @property
     def nodes(self) -> tuple[Node, ...]:

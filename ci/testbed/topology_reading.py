@@ -61,14 +61,11 @@ class _Switch(_Keys):
     uplink_mbps: Mbps | None = None
     mgmt_mbps: Mbps | None = None
     rails: int = Field(1, ge=1, le=2)
-    max_nodes: int | None = Field(None, ge=1)
     faults: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 class _File(_Keys):
     switches: dict[str, _Switch] = Field(min_length=1, max_length=MAX_SWITCHES)
-    domain: str = Field("", pattern=r"^([a-z0-9-]+(\.[a-z0-9-]+)*)?$")
-    prolog_prints: str = Field("", pattern=r"^[ -&(-~]*$")
 
 
 def load(path: Path) -> Topology:
@@ -145,7 +142,7 @@ def _topology(file: _File, refuse: Refuse) -> Topology:
         if before > MAX_NODES:
             refuse(("switches", name), f"makes more than {MAX_NODES} nodes in all")
         switches.append(switch)
-    built = Topology(tuple(switches), domain=file.domain, prolog_prints=file.prolog_prints)
+    built = Topology(tuple(switches))
     planted: Faults = {}
     for switch in switches:
         planted |= _faults(file.switches[switch.name].faults, switch, built, refuse)
@@ -178,12 +175,10 @@ def _switch(name: str, entry: _Switch, number: int, before: int, refuse: Refuse)
         )
         for index in range(1, entry.nodes + 1)
     )
-    if (entry.max_nodes or 0) > entry.nodes:
-        refuse((*place, "max_nodes"), f"found {entry.max_nodes}; write at most {entry.nodes}")
     return Switch(
         *(name, entry.link_mbps, entry.mtu, entry.buffer, entry.cpus),
         *(_shape(entry, (*place, "shape"), refuse), nodes, _leaves(name, entry, nodes, refuse)),
-        *(entry.uplink_mbps, entry.mgmt_mbps, entry.rails, entry.max_nodes),
+        *(entry.uplink_mbps, entry.mgmt_mbps, entry.rails),
     )
 
 

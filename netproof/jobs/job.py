@@ -322,10 +322,14 @@ class RunningJob:
             hosts = self.folder / f"{step.name}.nodes"
             hosts.write_text("".join(f"{node}\n" for node in step.hosts))
             variables["SLURM_HOSTFILE"] = str(hosts)
+
+        def appending(path: str, flags: int) -> int:
+            # A reason why a step is ended stands between its own words.
+            return os.open(path, flags | os.O_APPEND, 0o666)
+
         with ExitStack() as opened:
-            # Appended to, since a reason why a step is ended stands between its own words.
             out, err = (
-                opened.enter_context(open(self.folder / f"{name}.{kind}", "wb", opener=_appending))
+                opened.enter_context(open(self.folder / f"{name}.{kind}", "wb", opener=appending))
                 if name
                 else None
                 for kind in ("out", "err")
@@ -512,10 +516,6 @@ def run(job: RunningJob) -> None:
     """Launch all steps of the job's plan in their order."""
     for step in itertools.chain(*job.plan.rounds):
         job.launch(step)
-
-
-def _appending(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_APPEND, 0o666)
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:

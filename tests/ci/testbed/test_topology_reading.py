@@ -1,12 +1,9 @@
 """A topology file is read, or refused with its line and the remedy."""
 
-from pathlib import Path
-
 import pytest
 from made_topologies import FOLDER, LEAVES, SWITCH, read
 
-from ci.testbed import slurm, topology, topology_reading
-from ci.testbed.state import StateFolder
+from ci.testbed import topology, topology_reading
 from ci.testbed.topology import TopologyError
 
 
@@ -34,7 +31,7 @@ def test_no_address_and_no_name_is_used_twice(tmp_path):
         ("cpus: 4", "cpus: 4, shape: 7", "shape: found 7; it should hold keys"),
         ("one:", "One:", "lower case"),
         ("one:", "a-very-long-switch:", "choose a shorter name"),
-        ("switches:", "switch:", "switch: unknown key; the keys are domain, prolog_prints"),
+        ("switches:", "switch:", "switch: unknown key; the keys are switches"),
         ("{link", "[link", "not valid YAML"),
         # Leaves and faults.
         ("leaves: 3", "leaves: 6", "leaves: found 6, which take at least 12 nodes"),
@@ -127,9 +124,6 @@ MANY, ONE = SWITCH.replace("nodes: 2", "nodes: 64"), f"switches:\n  one: {SWITCH
             "switches:\n" + "".join(f"  {name}: {MANY}\n" for name in "abcd"),
             ":5: d: makes more than 200 nodes",
         ),
-        ("domain: Example org\n" + ONE, "1: domain: found 'Example org'"),
-        ("domain: 7\n" + ONE, "1: domain: found 7"),
-        ('prolog_prints: "it\'s"\n' + ONE, "1: prolog_prints: found"),
     ],
 )
 def test_a_file_of_no_usable_switches_is_refused(tmp_path, text, says):
@@ -144,17 +138,6 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path):
     file.write_bytes(b"switches: \xff\n")
     with pytest.raises(TopologyError, match=r"topology.yaml"):
         topology_reading.load(file)
-
-
-def test_a_domain_a_greeting_and_a_limit_of_nodes_reach_slurms_files(tmp_path):
-    limited = SWITCH.replace("cpus: 4", "cpus: 4, max_nodes: 1")
-    text = f"domain: example.org\nprolog_prints: welcome\nswitches:\n  one: {limited}\n"
-    found = read(tmp_path, text)
-    assert found.hostname(found.nodes[0]) == "one-1.example.org"
-    assert "198.18.1.1 one-1.example.org one-1" in slurm.hosts(found, "machine").splitlines()
-    configuration = slurm.configuration(found, StateFolder(Path("/tmp/tb")), "machine", 1000)
-    assert "MaxNodes=1" in configuration
-    assert "echo 'print welcome'" in slurm.task_prolog([0], found.prolog_prints)
 
 
 # The switches of a testbed, their healthy twins, leaves and buckets.

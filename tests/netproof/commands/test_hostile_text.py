@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
 
+import made_partition
 import pytest
 
 from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
@@ -35,22 +36,8 @@ HOSTILE = [
     "-h",
     "é ▲ \u202e\x1b[31m",
 ]
-PARTITION = Partition(
-    switch="Summit",
-    nic="BCM5720",
-    driver="tg3",
-    link_mbit_s=1000,
-    mtu=1500,
-    interface="eno1",
-    nodes=2,
-    ranks_per_node=1,
-    rank_counts=[2],
-    max_message_bytes=4096,
-    contention_domain="Summit",
-    netpipe_repeats=0,
-    netpipe_mpi_inside_repeats=0,
-    line_rate_from_bytes=0,
-    step_limit_s=60,
+PARTITION = made_partition.PARTITION.model_copy(
+    update={"nodes": 2, "ranks_per_node": 1, "rank_counts": (2,)}
 )
 
 

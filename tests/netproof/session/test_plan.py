@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+import made_partition
+
 from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.measurement.case import Case
@@ -13,24 +15,7 @@ from netproof.site.partition import Partition
 
 SRUN = ["srun", "--mpi=pmi2"]
 
-PARTITION = Partition(
-    switch="Summit",
-    nic="BCM5720",
-    driver="tg3",
-    link_mbit_s=1000,
-    mtu=1500,
-    interface="eno1",
-    nodes=8,
-    ranks_per_node=2,
-    rank_counts=[4, 8],
-    max_message_bytes=4096,
-    contention_domain="Summit",
-    netpipe_repeats=10,
-    netpipe_mpi_inside_repeats=100,
-    line_rate_from_bytes=0,
-    step_limit_s=60,
-    imb_arguments=["-time", "0.1"],
-)
+PARTITION = made_partition.PARTITION.model_copy(update={"imb_arguments": ("-time", "0.1")})
 WHERE = ("made", "gige", "mpich")
 NETPIPE = tuple(netpipe.BENCHMARK.cases(WHERE, (2,), 1, all_functions=False))
 
