@@ -59,7 +59,7 @@ def test_all_programs_run_by_its_own_mpiexec(spack_envs, built):
         ("IMB-MPI1", "true", "IMB-MPI1.out"),
         (
             "IMB-MPI1",
-            '[ "$PMI_RANK" != 0 ] || sed "/^ *64 /d; /^ *32 /d" "$STAND_IN_DATA/smoke-imb.out"',
+            'sed "/^ *64 /d; /^ *32 /d" "$STAND_IN_DATA/smoke-imb.out"',
             "has the sizes (1, 2, 4, 8, 16), not (1, 2, 4, 8, 16, 32, 64)",
         ),
         (
@@ -70,7 +70,8 @@ def test_all_programs_run_by_its_own_mpiexec(spack_envs, built):
     ],
 )
 def test_one_that_fails_is_a_fault(spack_envs, built, name, text, fault):
-    script(built / name, text)
+    # MPICH's mpiexec dies of SIGPIPE if rank 0 ends before it is told that stdin has ended.
+    script(built / name, f'[ -n "${{PMI_RANK#0}}" ] && exit\ncat >/dev/null\n{text}')
     ran = spack_envs("check", ONE)
     assert ran.returncode == 1
     (fault_line,) = (line for line in ran.stdout.splitlines() if line.startswith("FAULT "))
