@@ -312,7 +312,7 @@ def _ruled_out(view: PartitionView) -> Iterator[str]:
     if changes and not any(changes) and None not in changes and not view.of(Sign.NO_CARRIER):
         yield f"no interface lost its carrier ({counted(len(changes), 'interface')})"
     again = [one.again for one in view.rails if one.again.of]
-    if again and not view.of(Sign.LOSS):
+    if again and not view.of(Sign.LOSS) and not view.lost_once:
         most = max(again, key=lambda one: one.value)
         if most.count:
             share = f"{most.count:,} of {most.of:,} segments again ({100 * most.value:.2g} %)"
@@ -358,7 +358,7 @@ def _not_known(view: PartitionView) -> Iterator[str]:
             if nodes:
                 yield f"{fold(nodes)}: {word}, so not measured"
     for node, _ in view.lost_once:
-        yield f"whether {node} loses packets: it did in few launches only"
+        yield f"whether {node} loses packets: few launches that nothing disturbed show it"
     missing = len(view.cases) - len(view.ran)
     if missing and view.ran:
         yield f"{counted(missing, 'case')} did not run in this session"

@@ -193,25 +193,28 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     """Return a finding on each node whose port loses more than those of the partition's others.
 
     Losses over undisturbed launches, if there are any, are compared with the other nodes' median,
-    by ``MORE`` and ``TIMES``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
+    by ``MORE`` and ``TIMES``. It warns, as LOSES where most undisturbed launches show it, else as
+    LOST_ONCE: TCP also sends again what a node whose CPUs are taken acknowledges late.
     """
     found = []
     for partition, launches in sorted(_by_partition(several).items()):
-        counted = [one for one in launches if one.undisturbed] or launches
+        quiet = [one for one in launches if one.undisturbed]
         bounds: CountedSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
-        for port in port_losses(_resent(counted), MORE):
+        for port in port_losses(_resent(quiet or launches), MORE):
             more = port.share - port.usual
             if port.share <= TIMES * port.usual or more <= MORE or port.count < bounds.least:
                 continue
             shown = f"{port.seen} of {port.launches} launches show it"
+            shown += "" if quiet else ", in which something else ran"
             either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
             whose, rest = f"its port{either}", "those of the other nodes"
             look = "look at this node's port, cable and card"
             if port.to:
                 whose, rest = f"what it sends to {port.to}", "all else that these two ports carry"
                 look = "look at the route, the ARP entries and the switch's hashing between the two"
-            name = LOST_ONCE if not port.persists else LOSES_TO if port.to else LOSES
+            persists = quiet and port.persists
+            name = LOST_ONCE if not persists else LOSES_TO if port.to else LOSES
             why = (
                 f"{whose} loses {_percent(port.share)} of segments, and {rest}"
                 f" {_percent(port.usual)}, by what the nodes had to send again; {shown}: {look}"

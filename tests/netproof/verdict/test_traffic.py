@@ -19,6 +19,8 @@ from netproof.site.partition import Partition
 from netproof.verdict.engine import Subject
 from netproof.verdict.traffic import (
     ALL_LOSE,
+    LOSES,
+    LOST_ONCE,
     Seen,
     all_lose,
     carriers_in_rounds,
@@ -105,6 +107,16 @@ def test_what_all_lose_and_what_nobody_does_stands_not_out(extras):
     assert standing_out(of_cases([one])) == ()
     silent = dataclasses.replace(lossy(a=900, b=450, c=450), sources={"a": (), "b": (), "c": ()})
     assert standing_out(of_cases([with_counters(one, silent)] * 3)) == ()
+
+
+def test_a_loss_that_disturbed_launches_alone_show_is_no_port_s(extras):
+    settings = Partition.model_validate(extras).settings()
+    quiet = Seen("gige", lossy(a=900, b=450, c=450), ("eth1",), settings, True)
+    busy = dataclasses.replace(quiet, undisturbed=False)
+    assert [one.criterion for one in standing_out([quiet] * 3 + [busy])] == [LOSES]
+    (found,) = standing_out([busy] * 4)
+    assert found.criterion == LOST_ONCE
+    assert "4 of 4 launches show it, in which something else ran" in found.why
 
 
 @pytest.mark.parametrize(
