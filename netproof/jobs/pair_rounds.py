@@ -5,6 +5,7 @@ The rounds end when every node is cleared or accused, or the most are made.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from netproof import codec
 from netproof.jobs.job import RunningJob
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import judge
-from netproof.pairs.alone import across_and_within, two_by_two
+from netproof.pairs.alone import across_and_within, slow_ways, two_by_two
 from netproof.pairs.model import Pair, PairObservation
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
@@ -33,6 +34,9 @@ from netproof.verdict import traffic
 
 MOST_ALONE = 60
 """Most rounds of one pair; suspects are measured in the order of suspicion."""
+
+MOST_STREAMS = 9
+"""Most streams of each direction, until it is decided whether that one is slow."""
 
 MOST_HUNG = 3
 """Most launches that may hang: each takes as long as the site waits for a first figure."""
@@ -203,16 +207,21 @@ def _more(
         loading = both_ways_round(rounds.nodes, seen, switches, made=made, seed=rounds.seed)
         if loading is not None and (there := _connected(loading.pairs, apart)):
             return (*planned, replace(loading, round=done + 1, pairs=there)), False
-    alone = confirming_rounds(judgement, seen)
-    streams = stream_rounds(rounds.nodes, judgement)
-    between: tuple[Launch, ...] = ()
-    if switches is not None and not judgement.accusations and two_by_two(rounds.nodes, switches):
-        lone = pairs.lone_observations(rounds, partition.settings().disturbance)
-        between = leaf_rounds(switches, min(map(len, across_and_within(lone, switches))))
-    several = (*alone, *streams, *between)
-    last = [one for one in several if _connected(one.pairs, apart)][:MOST_ALONE]
+    disturbance, before = partition.settings().disturbance, sum(one.alone for one in planned)
+    several: tuple[Launch, ...] = ()
+    if not before:
+        several = confirming_rounds(judgement, seen)
+        two_leaves = two_by_two(rounds.nodes, switches)
+        if switches is not None and two_leaves and not judgement.accusations:
+            measured = pairs.lone_observations(rounds, disturbance)
+            several += leaf_rounds(switches, min(map(len, across_and_within(measured, switches))))
+    decided = slow_ways(pairs.streams(rounds, disturbance), judgement, settings)
+    streamed = Counter(one.pairs for one in planned if one.stream)
+    if max(streamed.values(), default=0) < MOST_STREAMS and (not streamed or judgement.accusations):
+        several += stream_rounds(rounds.nodes, judgement, decided)
+    last = [one for one in several if _connected(one.pairs, apart)][: MOST_ALONE - before]
     more = [replace(one, round=done + place) for place, one in enumerate(last, 1)]
-    return (*planned, *more), True
+    return (*planned, *more), not any(one.stream for one in more)
 
 
 def _connected(several: Sequence[Pair], apart: set[frozenset[str]]) -> tuple[Pair, ...]:

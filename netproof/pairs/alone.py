@@ -145,14 +145,14 @@ def slow_ways(
     judgement: Judgement,
     settings: PairSettings = DEFAULTS,
 ) -> dict[str, dict[Way, Effect]]:
-    """Return the effect of each direction of accused nodes that are slow in one, which is first.
+    """Return the effects of both directions of accused nodes, the slow one first.
 
     ``streams``: undisturbed ones from the first node of a pair to the second, made alone, and their
     rates in MB/s. A PingPong's time has both directions in halves: if only one is slow, the
     ``ratio`` of both leaves it 1 / (2 / ratio - 1) of its rate. A direction is slow if it certainly
     loses more than half of that, and is not if it certainly loses less, at an error of
-    ``settings.missed`` each. Nothing is returned if that is inconclusive for either, or the other
-    certainly loses what counts.
+    ``settings.missed`` each. Nothing is returned of a node if that is inconclusive for either, and
+    {} if not just one is slow, or the other certainly loses what counts.
     """
     good = set(judgement.good)
 
@@ -180,9 +180,10 @@ def slow_ways(
         }
         bar, counts = math.log(2 / ratio - 1) / 2, settings.counts(PairQuantity.RATE)
         slow = [way for way, (_, least, _) in losses.items() if least > bar]
-        rest = [way for way, (_, least, most) in losses.items() if most < bar and least <= counts]
-        if len(slow) == len(rest) == 1:
-            found[node] = {way: losses[way][0] for way in (*slow, *rest)}
+        rest = [way for way, (_, _, most) in losses.items() if most < bar]
+        if len(slow) + len(rest) == len(losses):
+            one_way = len(slow) == 1 and losses[rest[0]][1] <= counts
+            found[node] = {way: losses[way][0] for way in (*slow, *rest)} if one_way else {}
     return found
 
 

@@ -416,11 +416,14 @@ def leaf_rounds(topology: Topology, made: int) -> tuple[Launch, ...]:
     )
 
 
-def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[Launch, ...]:
+def stream_rounds(
+    nodes: Sequence[str], judgement: Judgement, decided: Collection[str] = ()
+) -> tuple[Launch, ...]:
     """Return streams of each accused node to a cleared one and back, and one between cleared ones.
 
-    Each pair is of who sends and who receives. () if no node is accused of its rate, or fewer than
-    two are cleared. Of too few nodes to compare, each sends to each of the others.
+    Each pair is of who sends and who receives. () if no node is accused of its rate, without those
+    that are ``decided``, or fewer than two are cleared. Of too few nodes to compare, each sends to
+    each of the others.
     """
     if len(nodes) < LEAST_NODES:
         pairs = list(permutations(nodes, 2))
@@ -430,6 +433,7 @@ def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[Launch, .
             accusation.nodes[0]
             for accusation in judgement.accusations[:MOST_CONFIRMED]
             if accusation.kind is Kind.NODE
+            and accusation.nodes[0] not in decided
             and any(effect.quantity is PairQuantity.RATE for effect in accusation.effects)
         ]
         if not accused or len(good) < 2:

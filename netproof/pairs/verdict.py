@@ -358,13 +358,8 @@ class PairsVerdict:
         self, settings: PairSettings, disturbance: DisturbanceSettings
     ) -> dict[str, dict[Way, Effect]]:
         """Return the effects of both directions of each accused node that is slow in one only."""
-        streams = [
-            found
-            for one in self.rounds.launches
-            if one.stream and not disturbed(one.loads, disturbance)
-            for found in zip(one.pairs, one.rates_mb_s, strict=True)
-        ]
-        return slow_ways(streams, self.judgement, settings)
+        found = slow_ways(streams(self.rounds, disturbance), self.judgement, settings)
+        return {node: ways for node, ways in found.items() if ways}
 
     def _in(self, state: State) -> tuple[str, ...]:
         return tuple(node for node, one in self.judgement.nodes.items() if one.state is state)
@@ -404,6 +399,16 @@ def lone_observations(
     """Return what pairs measured that were alone in their launch."""
     lone = (one for one in rounds.launches if len(one.pairs) == 1 and not one.both_ways)
     return observations(lone, disturbance)
+
+
+def streams(rounds: PairRounds, disturbance: DisturbanceSettings) -> list[tuple[Pair, float]]:
+    """Return the undisturbed streams: who sent to whom, and MB/s."""
+    return [
+        found
+        for one in rounds.launches
+        if one.stream and not disturbed(one.loads, disturbance)
+        for found in zip(one.pairs, one.rates_mb_s, strict=True)
+    ]
 
 
 def topology(rounds: PairRounds) -> Topology | None:

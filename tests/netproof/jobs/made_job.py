@@ -30,13 +30,15 @@ SMALL_US, LARGE_US = 156.0, 24000.0
 class MadeJob:
     """A job of so many nodes in a folder, some with half of the others' rate.
 
-    ``hang``: two nodes whose launch by themselves has no figure.
+    ``noise``, ``of_streams``: standard deviation of the logarithm of times; ``hang``: two nodes
+    whose launch by themselves has no figure.
     """
 
     folder: Path
     count: int
     slow: Collection[str] = ()
     noise: float = 0.02
+    of_streams: float = 0.02
     seed: int = 1
     hang: Collection[str] = ()
 
@@ -126,7 +128,7 @@ class MadeJob:
         """Output of a stream, in which a message takes as long as its share of the largest one."""
         (size,) = pair_rounds.sizes(262144, stream=True)
         slower = 2.0 if {*nodes} & {*self.slow} else 1.0
-        time_us = LARGE_US / 64 * slower * float(np.exp(self.random.normal(0, self.noise)))
+        time_us = LARGE_US / 64 * slower * float(np.exp(self.random.normal(0, self.of_streams)))
         row = f"{size:13}{15:13}{size / time_us:13.2f}{1e6 / time_us:13.0f}"
         header = self.header.replace("Multi-PingPong", "Uniband").replace("PingPong", "Uniband")
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,13 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     made = MadeJob(tmp_path / "job", count).run_rounds(None).decider.launches
     assert [one.stream for one in made] == among_others * [False] + streams * [True]
     assert len({frozenset(one.pairs[0]) for one in made}) == count * (count - 1) / 2
+
+
+@pytest.mark.parametrize(("noise", "of_each"), [(0.02, 3), (1.0, 9)])
+def test_streams_are_repeated_while_the_slow_direction_is_undecided(tmp_path, noise, of_each):
+    job = MadeJob(tmp_path / "job", 8, ("node-003",), of_streams=noise).run_rounds(None)
+    streams = Counter(one.pairs[0] for one in job.decider.launches if one.stream)
+    assert [*streams.values()] == 3 * [of_each]
 
 
 def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -23,8 +23,8 @@ def of_both(sends: float, receives: float) -> float:
     return 2 / (1 / sends + 1 / receives)
 
 
-def told(sends: float, receives: float, *, noise: float = 0.02, seed: int = 1, disturbed=()):
-    """What streams say of n3, whose two directions have these shares of their rate."""
+def ways(sends: float, receives: float, *, noise: float = 0.02, seed: int = 1, disturbed=()):
+    """The directions of n3 by streams, whose two directions have these shares of their rate."""
     cluster = Cluster(slow_nodes(of_both(sends, receives), "n3"), noise=noise, seed=seed)
     judgement = cluster.run(EIGHT)
     random = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def told(sends: float, receives: float, *, noise: float = 0.02, seed: int = 1, d
     ],
 )
 def test_the_slow_direction_is_named_with_what_is_left_of_it(sends, receives, way):
-    ((slow, effect), (_, rest)) = told(sends, receives)["n3"].items()
+    ((slow, effect), (_, rest)) = ways(sends, receives)["n3"].items()
     assert slow is way
     assert effect.ratio == pytest.approx(min(sends, receives), rel=0.1)
     assert rest.ratio == pytest.approx(1.0, rel=0.1)
@@ -56,22 +56,24 @@ def test_the_slow_direction_is_named_with_what_is_left_of_it(sends, receives, wa
 
 @pytest.mark.parametrize(("sends", "receives"), [(0.5, 0.5), (0.5, 0.25), (0.8, 0.8)])
 def test_of_a_port_that_is_slow_both_ways_no_direction_is_named(sends, receives):
-    assert told(sends, receives) == {}
+    found = ways(sends, receives)
+    # A little loss of both is near the bound between one direction and both.
+    assert found == ({} if sends == receives == 0.8 else {"n3": {}})
 
 
 @pytest.mark.slow
 def test_noise_names_hardly_ever_the_wrong_direction():
-    found = [told(0.6, 1.0, noise=0.05, seed=seed) for seed in range(40)]
-    ways = [next(iter(ways)) for several in found for ways in several.values()]
-    assert Way.RECEIVES not in ways
-    assert len(ways) >= 36
+    found = [ways(0.6, 1.0, noise=0.05, seed=seed) for seed in range(40)]
+    named = [next(iter(of)) for several in found for of in several.values()]
+    assert Way.RECEIVES not in named
+    assert len(named) >= 36
 
 
 def test_without_two_undisturbed_streams_of_each_kind_nothing_is_said():
     # Three kinds in turn: between cleared nodes, from n3, and to n3.
-    assert told(0.5, 1.0, disturbed=(1,)) != {}
-    assert told(0.5, 1.0, disturbed=(1, 4)) == {}
-    assert told(0.5, 1.0, disturbed=(0, 3)) == {}
+    assert ways(0.5, 1.0, disturbed=(1,)) != {}
+    assert ways(0.5, 1.0, disturbed=(1, 4)) == {}
+    assert ways(0.5, 1.0, disturbed=(0, 3)) == {}
 
 
 def test_each_accused_node_sends_and_receives_and_a_cleared_pair_is_measured_with_it():
@@ -82,6 +84,7 @@ def test_each_accused_node_sends_and_receives_and_a_cleared_pair_is_measured_wit
     pairs = [step.pairs[0] for step in steps[:3]]
     assert "n3" not in pairs[0]
     assert (pairs[1][0], pairs[2][1]) == ("n3", "n3")
+    assert stream_rounds(EIGHT, cluster.run(EIGHT), {"n3"}) == ()
     assert {pairs[1][1], pairs[2][0]} <= {*pairs[0]}
 
 
