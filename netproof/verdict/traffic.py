@@ -20,7 +20,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import grouped
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, added
 from netproof.measurement.disturbance import disturbed
-from netproof.pairs.losses import Resent, port_losses
+from netproof.pairs.losses import LEAST_NODES, Resent, port_losses
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 from netproof.verdict.engine import Subject
@@ -71,21 +71,25 @@ def _sum(first: int | None, second: int | None) -> int | None:
 class Seen:
     """A launch of a case or of rounds of pairs that was counted.
 
-    ``rails``: interfaces under test; ``partners``: whom a node sent to, if not all others.
+    ``rails``: interfaces under test; ``busy``: nodes that something else loaded; ``partners``: whom
+    a node sent to, if not all others.
     """
 
     partition: str
     counters: Counters
     rails: tuple[str, ...]
     settings: Settings
-    undisturbed: bool
+    busy: frozenset[str]
     partners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
     """Return the counted launches of cases, those paired with them, and those that crashed."""
     return [
-        Seen(subject.case.partition, one.counters, subject.rails, subject.settings, one.undisturbed)
+        Seen(
+            *(subject.case.partition, one.counters, subject.rails, subject.settings),
+            frozenset(() if one.undisturbed else one.counters.sources),
+        )
         for subject in subjects
         for one in (*subject.data.counted, *subject.data.counted_alongside)
     ]
@@ -101,13 +105,14 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
         rails, settings = here.rails_or_interface(), here.settings()
         for launch in rounds.launches:
             if launch.counters is not None:
-                quiet = not disturbed(launch.loads, settings.disturbance)
+                of_nodes, limits = launch.loads, settings.disturbance
+                busy = frozenset(load.node for load in of_nodes if disturbed((load,), limits))
                 partners = {
                     node: tuple(other for other in pair if other != node)
                     for pair in launch.pairs
                     for node in pair
                 }
-                one = Seen(rounds.partition, launch.counters, rails, settings, quiet, partners)
+                one = Seen(rounds.partition, launch.counters, rails, settings, busy, partners)
                 found.append(one)
     return found
 
@@ -128,7 +133,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     No node stands out then, and comparing nodes shows nothing of what slows all.
     """
     found = []
-    quiet = _by_partition(one for one in several if one.undisturbed)
+    quiet = _by_partition(one for one in several if not one.busy)
     for partition, launches in sorted(quiet.items()):
         bounds: CountedSettings = launches[0].settings.retransmission
         shares = _shares_by_node(added(one.counters for one in launches)).values()
@@ -192,29 +197,36 @@ def _shares_by_node(several: Iterable[Counters]) -> dict[str, Share]:
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     """Return a finding on each node whose port loses more than those of the partition's others.
 
-    Losses over undisturbed launches, if there are any, are compared with the other nodes' median,
-    by ``MORE`` and ``TIMES``. It warns, as LOSES where most undisturbed launches show it, else as
-    LOST_ONCE: TCP also sends again what a node whose CPUs are taken acknowledges late.
+    Losses between undisturbed nodes, if there are any, are compared with the other nodes' median,
+    by ``MORE`` and ``TIMES``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
+    TCP also sends again what a node whose CPUs are taken acknowledges late: of a node that was
+    never undisturbed, a loss is LOST_ONCE up to the share that fails a case.
     """
     found = []
     for partition, launches in sorted(_by_partition(several).items()):
-        quiet = [one for one in launches if one.undisturbed]
+        sent = [*_resent(launches)]
+        quiet = [one for one, busy in sent if not busy]
+        known = {one.node for one in quiet}
+        if len(known) < LEAST_NODES:
+            known = set()
+        everything = [one for one, _ in sent] if {one.node for one, _ in sent} > known else []
+        ports = [one for one in port_losses(everything, MORE) if one.node not in known]
         bounds: CountedSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
-        for port in port_losses(_resent(quiet or launches), MORE):
+        for port in (*port_losses(quiet, MORE), *ports):
             more = port.share - port.usual
             if port.share <= TIMES * port.usual or more <= MORE or port.count < bounds.least:
                 continue
             shown = f"{port.seen} of {port.launches} launches show it"
-            shown += "" if quiet else ", in which something else ran"
+            shown += "" if port.node in known else ", in which something else ran"
             either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
             whose, rest = f"its port{either}", "those of the other nodes"
             look = "look at this node's port, cable and card"
             if port.to:
                 whose, rest = f"what it sends to {port.to}", "all else that these two ports carry"
                 look = "look at the route, the ARP entries and the switch's hashing between the two"
-            persists = quiet and port.persists
-            name = LOST_ONCE if not persists else LOSES_TO if port.to else LOSES
+            sure = port.node in known or (bounds.fail is not None and port.share > bounds.fail)
+            name = LOST_ONCE if not (port.persists and sure) else LOSES_TO if port.to else LOSES
             why = (
                 f"{whose} loses {_percent(port.share)} of segments, and {rest}"
                 f" {_percent(port.usual)}, by what the nodes had to send again; {shown}: {look}"
@@ -230,8 +242,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share >= SHOWN else "next to nothing"
 
 
-def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
-    """Yield what each node of each launch sent again, and to whom."""
+def _resent(launches: Iterable[Seen]) -> Iterator[tuple[Resent, bool]]:
+    """Yield what each node of each launch sent again, and to whom, and whether either was busy."""
     for number, one in enumerate(launches):
         names = tuple(one.counters.sources)
         for name in names:
@@ -240,4 +252,5 @@ def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
                 continue
             partners = one.partners.get(name)
             nodes = (name, *partners) if partners else names
-            yield Resent(number, name, nodes, share.count, share.of)
+            busy = not one.busy.isdisjoint(nodes)
+            yield Resent(number, name, nodes, share.count, share.of), busy

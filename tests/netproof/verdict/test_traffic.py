@@ -111,12 +111,29 @@ def test_what_all_lose_and_what_nobody_does_stands_not_out(extras):
 
 def test_a_loss_that_disturbed_launches_alone_show_is_no_port_s(extras):
     settings = Partition.model_validate(extras).settings()
-    quiet = Seen("gige", lossy(a=900, b=450, c=450), ("eth1",), settings, True)
-    busy = dataclasses.replace(quiet, undisturbed=False)
+    counters = lossy(a=900, b=450, c=450)
+    quiet = Seen("gige", counters, ("eth1",), settings, frozenset())
+    busy = dataclasses.replace(quiet, busy=frozenset("b"))
     assert [one.criterion for one in standing_out([quiet] * 3 + [busy])] == [LOSES]
     (found,) = standing_out([busy] * 4)
     assert found.criterion == LOST_ONCE
     assert "4 of 4 launches show it, in which something else ran" in found.why
+    more = dataclasses.replace(busy, counters=lossy(a=9000, b=4500, c=4500))
+    assert [one.criterion for one in standing_out([more] * 4)] == [LOSES]
+
+
+def test_a_node_that_is_always_busy_is_compared_in_its_own_launches(extras):
+    settings = Partition.model_validate(extras).settings()
+
+    def between(one: str, other: str, **again: int) -> Seen:
+        partners = {one: (other,), other: (one,)}
+        return Seen("gige", lossy(**again), ("eth1",), settings, frozenset("d"), partners)
+
+    quiet = [between(*pair, **dict.fromkeys(pair, 0)) for pair in ("ab", "bc", "ca")] * 3
+    busy = [between("d", other, **{"d": 450, other: 450}) for other in "abc"] * 3
+    (found,) = standing_out(quiet + busy)
+    assert (found.node, found.criterion) == ("d", LOST_ONCE)
+    assert standing_out(quiet) == ()
 
 
 @pytest.mark.parametrize(
@@ -164,9 +181,9 @@ def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):
 )
 def test_only_where_every_node_loses_it_is_the_partition(extras, again, fails):
     partition = Partition.model_validate(extras)
-    seen = [Seen("gige", lossy(**again), ("eth1",), partition.settings(), True)]
+    seen = [Seen("gige", lossy(**again), ("eth1",), partition.settings(), frozenset())]
     found = all_lose(seen)
     assert [one.criterion for one in found] == [ALL_LOSE] * fails
     if fails:
         assert found[0].why.startswith("pairs on gige: all 3 nodes send 1.5 % to 3 % of their")
-    assert not all_lose([dataclasses.replace(one, undisturbed=False) for one in seen])
+    assert not all_lose([dataclasses.replace(one, busy=frozenset("a")) for one in seen])
