@@ -283,7 +283,12 @@ def _document(path: Path) -> dict[str, Any]:
         ) from error
     place = f"{path}: is no report of ReFrame's"
     codec.decode(dict[str, Any], document, place)
-    codec.decode(dict[str, Any], document.get("session_info"), f"{place}: session_info")
+    info = codec.decode(dict[str, Any], document.get("session_info"), f"{place}: session_info")
+    # ReFrame takes any beginning of an option's name.
+    if any(
+        len(one) > 3 and "--dry-run".startswith(one) for one in str(info.get("cmdline")).split()
+    ):
+        raise NetproofError(f"{path}: is of a dry run, which measures nothing: name that of a run")
     for run in codec.decode(list[dict[str, Any]], document.get("runs"), f"{place}: runs"):
         codec.decode(list[dict[str, Any]], run.get("testcases"), f"{place}: testcases")
     try:
