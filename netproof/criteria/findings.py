@@ -33,6 +33,9 @@ class Level(StrEnum):
 
 FLAGGED = (Level.WARN, Level.FAIL)
 
+AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
+"""Levels of a finding that keep its case from passing."""
+
 REFERENCE = "reference"
 """Criterion of the findings that references make."""
 
@@ -124,7 +127,7 @@ class Finding:
         self, noise: Sequence[str], why: str = "the machine was disturbed: "
     ) -> Finding:
         """Return it as it rests on disturbed launches: a failure is inconclusive."""
-        if not noise or self.level not in (Level.FAIL, Level.INCONCLUSIVE):
+        if not noise or self.level not in AGAINST:
             return self
         reason = self.reason + then(f"{why}{'; '.join(noise)}")
         return self.but(level=Level.INCONCLUSIVE, reason=reason)

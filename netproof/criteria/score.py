@@ -154,15 +154,8 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     """Return the interval of CONFIDENCE from the values of bootstrap samples."""
     import numpy as np
 
-    # As numpy.quantile, which takes five times as long; to partition them takes thrice as long.
     outside = (1 - CONFIDENCE) / 2
-    places = [(len(values) - 1) * share for share in (outside, 1 - outside)]
-    around = [int(place) + more for place in places for more in (0, 1)]
-    ranked = np.sort(values)[around].tolist()
-    low, high = (
-        two - (two - one) * (1 - part) if part >= 0.5 else one + (two - one) * part
-        for one, two, part in zip(ranked[::2], ranked[1::2], [it % 1 for it in places], strict=True)
-    )
+    low, high = np.quantile(values, [outside, 1 - outside]).tolist()
     return low, high
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import CountedSettings
-from netproof.criteria.findings import FLAGGED, REFERENCE, folded, then
+from netproof.criteria.findings import AGAINST, FLAGGED, REFERENCE, folded, then
 from netproof.criteria.interface import (
     CaseCurves,
     ComparedCases,
@@ -116,7 +116,7 @@ class Subject:
 
     @cached_property
     def noise(self) -> Sequence[tuple[str, ...]]:
-        """What disturbed each launch."""
+        """Disturbances of each launch."""
         settings = self.settings.disturbance
         return [disturbed(one.loads, settings) for one in self.measured.launches]
 
@@ -245,7 +245,7 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     case = dataclasses.replace(case, others=others) if others else case
     weighed = []
     for finding in findings_of(case, _OF_LAUNCHES):
-        if finding.level in (Level.FAIL, Level.INCONCLUSIVE):
+        if finding.level in AGAINST:
             sides = (subject, *rests_on(subject, finding, job))
             noise = dict.fromkeys(text for side in sides for text in side.disturbances)
             finding = finding.without_noise(tuple(noise))
@@ -303,19 +303,11 @@ def counted(subject: Subject) -> tuple[Finding, ...]:
     return findings_of(subject.data, _OF_COUNTERS)
 
 
-def references(
-    subject: Subject,
-    bounds: Mapping[str, Limits],
-    known: Mapping[str, tuple[float | None, str]] | None = None,
-) -> dict[str, Finding]:
-    """Return a finding for each variable with a reference, with noise treated as in ``rates``.
-
-    ``known``: the variables of all its launches where the caller has them.
-    """
+def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
+    """Return a finding for each variable with a reference, with noise treated as in ``rates``."""
     from netproof.verdict import limits
 
-    known = known if subject.undisturbed is subject else None
-    findings = limits.judge(subject.undisturbed.measured, bounds, str(subject), known)
+    findings = limits.judge(subject.undisturbed.measured, bounds, str(subject))
     noise = subject.disturbances
     for name, finding in findings.items():
         if noise and finding.level is Level.UNDEFINED:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
-from netproof.criteria.findings import REFERENCE
+from netproof.criteria.findings import AGAINST, REFERENCE
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted, listed
 from netproof.measurement.case import Case
@@ -29,9 +29,6 @@ from netproof.verdict.verdict import (
     StoredResults,
     Verdict,
 )
-
-AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
-"""Levels of a finding that keep its case from passing."""
 
 FAILED_TEST = "failed test"
 """Criterion of a finding that a test of ReFrame did not finish."""
@@ -437,7 +434,7 @@ def by_references(subject: Subject, entries: Entries) -> CaseVerdict:
         for name, (value, _) in known.items()
         if value is not None and not name.startswith(TIME_AT) and name not in found
     ]
-    findings = engine.references(subject, limits.of_references(found), known).values()
+    findings = engine.references(subject, limits.of_references(found)).values()
     expected: dict[str, None] = {}
     for name, entry in found.items():
         value, unit = known.get(name, (None, ""))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from netproof.criteria import Finding, Level
@@ -84,15 +83,8 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
         found[name] = (100 * value if value and landmark.per_cent else value, landmark.unit)
     for name, several in measured.of_twin.items():
         found[name] = (100 * interval.pseudomedian(several), "%")
-    names = _times_at(measured.curve.sizes)
-    found |= {name: (time, "us") for name, time in zip(names, measured.curve.time_us, strict=True)}
-    return found
-
-
-@lru_cache(maxsize=256)
-def _times_at(sizes: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the names of the times at these sizes, which most cases have in common."""
-    return tuple(f"{TIME_AT}{size}" for size in sizes)
+    times = zip(measured.curve.sizes, measured.curve.time_us, strict=True)
+    return found | {f"{TIME_AT}{size}": (time, "us") for size, time in times}
 
 
 def interval_of(measured: Measured, variable: str) -> Interval | None:
@@ -109,20 +101,15 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
     return None if ends is None else (100 * ends[0], 100 * ends[1])
 
 
-def judge(
-    measured: Measured,
-    limits: Mapping[str, Limits],
-    where: str,
-    known: Mapping[str, tuple[float | None, str]] | None = None,
-) -> dict[str, Finding]:
+def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:
     """Return a finding for each variable with limits, by its interval over the launches.
 
     One that contains a limit is inconclusive; a single launch is judged by its value. An undefined
     variable fails; one that the benchmark never has, and a size that was not measured, have no
     finding. The share of a healthy twin that is too slow itself is inconclusive. ``where``: begins
-    sentences; ``known``: its ``variables`` where the caller has them.
+    sentences.
     """
-    known, findings = known or variables(measured), {}
+    known, findings = variables(measured), {}
     for name, limit in limits.items():
         value, unit = known.get(name, (None, ""))
         if not limit.asserted or name not in known:

@@ -13,6 +13,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
+from netproof.criteria.findings import AGAINST
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session.node_facts import between
@@ -21,7 +22,7 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import confirmations
 from netproof.verdict.engine import Key, Subject, by_place, companion_keys, group
-from netproof.verdict.judge import AGAINST, last_results, skipped_by, subject
+from netproof.verdict.judge import last_results, skipped_by, subject
 from netproof.verdict.verdict import StoredResult, StoredResults
 
 if TYPE_CHECKING:
