@@ -1,4 +1,4 @@
-"""What is measured again: around flagged sizes, and between sizes."""
+"""Sizes to measure again, around flagged ones and between two, and what repeats show."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ MANY = tuple(1 << power for power in range(12, 20))
 
 
 def curves(*factors: float, scatter: int = 1) -> list[Curve]:
-    """Return launches, one of which is slow at each size, never the same, by ``scatter``."""
+    """Return launches; at each size another one is slow, by ``scatter``."""
 
     def time_us(size: int, number: int, factor: float) -> float:
         slow = MANY.index(size) % 3 == number

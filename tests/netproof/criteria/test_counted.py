@@ -32,7 +32,7 @@ COUNTERS = [criterion for criterion in CRITERIA if criterion.of_counters]
 
 
 def quiet_node(**counted: int) -> tuple[CounterSource, ...]:
-    """Counters of a node of which eth1 counted this, and TCP next to nothing."""
+    """Counters of a node: these of eth1, and hardly any of TCP."""
     return (interface("eth1", **counted), tcp(9, 0), SOFTNET)
 
 

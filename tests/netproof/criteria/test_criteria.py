@@ -1,7 +1,6 @@
 import math
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,21 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_cases import along, case, compared, only, score
 
-from netproof.benchmarks import netpipe
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import Below, CannotJudgeError
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import LineRateSettings, loss
 from netproof.criteria.score import RESAMPLES, SEED, medians, samples
-from netproof.criteria.settings import ConfirmSettings
-from netproof.criteria.shape import JUMP
 from netproof.criteria.slower import envelope
 from netproof.errors import NetproofError
-from netproof.measurement import interval
 from netproof.measurement.case import Curve
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.links import Link
-from netproof.verdict import confirmations
 
 WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
 inversion, jump, roughness, line_rate = (
@@ -148,16 +142,6 @@ class TestEnvelopeIntervals:
         # One pair has no interval, and is no reason to forget the rest.
         found = above_envelope(launches, pairs={("slow", "fast"): pairs[:1]})
         assert {one.where: one.level for one in found}["slow"] is Level.INCONCLUSIVE
-
-    def test_what_the_link_explains_is_added_to_each_launch(self):
-        slow, fast = Link(100, 1500), Link(1000, 1500)
-        more = slow.wire_us(4) - fast.wire_us(4)
-        one = case(three(600, 600, 600), "slow", crossing=slow)
-        other = case(three(19, 20, 21), "fast", crossing=fast)
-        found, _ = above_envelope({"slow": one, "fast": other})
-        assert found.value == pytest.approx(600 / (20 + more))
-        expected = interval.of_ratio([600] * 3, [19 + more, 20 + more, 21 + more])
-        assert found.interval == pytest.approx(expected)
 
 
 class TestScore:
@@ -429,27 +413,3 @@ def test_no_curve_at_all_makes_a_finding_that_is_no_number(curve, other, link):
     asked = only("early rendezvous", curve, ping_pong=True)
     assert all(number is None or math.isfinite(number) for number in numbers(asked))
     assert (asked.value is None) == (asked.level in (Level.UNDEFINED, Level.SHOWN))
-
-
-CURVES = Path(__file__).parents[3] / "docs" / "criteria" / "curves"
-
-
-def recorded(name):
-    path = CURVES / f"{name}.np"
-    return netpipe.read_file(path.read_text(), str(path), bidirectional=False).curve()
-
-
-def again_launches(name):
-    return [recorded(f"{name}-{number}") for number in (1, 2, 3)]
-
-
-def test_what_is_flagged_on_the_sick_switch_is_confirmed_there_and_not_on_the_healthy_one():
-    flagged = jump(recorded("sick-tcp-1"), where="sick")
-    sick, healthy = (
-        confirmations.confirm(
-            flagged, again_launches(f"{name}-tcp-again"), bounds=JUMP, settings=ConfirmSettings()
-        )
-        for name in ("sick", "gige")
-    )
-    assert (sick.repeated, sick.confirmed) == ((Level.FAIL, 3, 3), True)
-    assert (healthy.repeated, healthy.confirmed) == ((Level.SHOWN, 0, 3), False)

@@ -149,7 +149,7 @@ def test_of_two_that_are_alike_a_finding_says_so():
 
 
 def test_the_slower_one_is_judged_by_its_own_bounds():
-    """Of a baseline it is only shown where it is slower."""
+    """A baseline's own slowness is only shown."""
     nothing = replace(Settings(), slower=Above())
     sides = {"a": side(), "b": case(side(lambda size: 9), "b", settings=nothing)}
     (only,) = compared("slower", sides, WARNS)

@@ -41,6 +41,11 @@ def matrix_of(measured: Session | Iterable[Case]) -> Matrix:
     return Matrix(tuple(measured), (), True, {}, {}, None, frozenset())
 
 
+def with_results(stored: Session, change: Callable[[CheckResult], CheckResult | None]) -> Session:
+    """Return a session with each result changed; None leaves one out."""
+    return dataclasses.replace(stored, results=tuple(filter(None, map(change, stored.results))))
+
+
 Factor = float | Callable[[int], float]
 """By how much times are longer, at all sizes or at each."""
 

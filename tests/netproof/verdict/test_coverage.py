@@ -1,4 +1,4 @@
-"""Of each partition the verdict says how many of its usable nodes were measured."""
+"""How many of the usable nodes of each partition were measured, and which were not."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ STATES = {"gige-1": "idle", "gige-2": "allocated", "gige-3": "idle", "gige-4": "
 
 def test_the_nodes_that_took_part_between_nodes_are_measured(passed):
     assert covered(passed, STATES).measured == ("gige-1", "gige-2")
-    inside = dataclasses.replace(
+    inside = made_measured.with_results(
         passed,
-        results=tuple(
-            dataclasses.replace(r, case=dataclasses.replace(r.case, path="intra-node"))
-            for r in passed.results
-            if r.case is not None
+        lambda one: (
+            one.case
+            and dataclasses.replace(one, case=dataclasses.replace(one.case, path="intra-node"))
         ),
     )
     assert covered(inside, STATES).measured == ()
@@ -152,7 +151,7 @@ def in_pairs(
     return dataclasses.replace(session, results=(*session.results, one))
 
 
-def test_nodes_that_were_waited_for_are_named_and_make_no_failure(passed):
+def test_nodes_that_were_waited_for_are_named_and_make_it_inconclusive_not_failed(passed):
     session = in_pairs(passed, deferred=("gige-3", "gige-4"), waited_s=600.0)
     found = covered(session, STATES, coverage_percent=100)
     assert (found.failed, found.short) == (False, True)
@@ -160,9 +159,13 @@ def test_nodes_that_were_waited_for_are_named_and_make_no_failure(passed):
         "gige: 2 of 4 usable nodes measured; deferred gige-[3-4], not free in 600 s; the site needs"
         " 100 % of the usable ones (coverage_percent)"
     )
+    verdict = Verdict((), (), (), (), coverage=(found,))
+    assert (verdict.undecided, verdict.status) == ((f"coverage: {found}",), INCONCLUSIVE)
+    assert outcome(verdict).endswith("2 nodes deferred")
     enough = covered(session, STATES, coverage_percent=50)
     assert (enough.failed, enough.short) == (False, False)
     assert str(enough).endswith("deferred gige-[3-4], not free in 600 s")
+    assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()
 
 
 def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
@@ -173,14 +176,3 @@ def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
     planned = covered(in_pairs(passed, left, planned=True), STATES, coverage_percent=100)
     assert planned.failed
     assert not planned.no_rounds
-
-
-def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(passed):
-    session = in_pairs(passed, deferred=("gige-3", "gige-4"), waited_s=600.0)
-    found = covered(session, STATES, coverage_percent=100)
-    verdict = Verdict((), (), (), (), coverage=(found,))
-    assert verdict.undecided == (f"coverage: {found}",)
-    assert verdict.status == INCONCLUSIVE
-    assert outcome(verdict).endswith("2 nodes deferred")
-    enough = dataclasses.replace(found, needed_percent=50)
-    assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()

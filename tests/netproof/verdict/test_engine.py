@@ -6,7 +6,6 @@ import dataclasses
 
 import made_measured
 import pytest
-from hypothesis import strategies as st
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import Below
@@ -207,7 +206,3 @@ def test_without_distances_only_launches_of_one_round_had_one_pace():
     assert len(pairs) == 2
     assert all(why for _, _, why in pairs)
     assert NOT_TOGETHER not in pairs[0][2]
-
-
-distances = st.sampled_from([NEAR, FAR, (25.0, 150.0), ()])
-noise = st.sampled_from([(), (), ("busy",)])

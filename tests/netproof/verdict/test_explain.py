@@ -14,7 +14,7 @@ from made_text import printed as shown
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NO_STARTS, NodeCost
-from netproof.present.verdict import repeat_blocks, sentences
+from netproof.present.verdict import sentences
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.verdict import session_verdict
@@ -159,13 +159,6 @@ class TestOrder:
         ]
         titles = [line for line in lines if line and line not in marked]
         assert titles == ["What failed or did not run", "What is inconclusive", "Warnings", "Notes"]
-
-
-def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
-    for one in whole(recorded("sick")).cases:
-        _, title, head, *_ = shown(repeat_blocks(one), 400).splitlines()
-        assert title.startswith(f"{one.case}: measured again in job ")
-        assert head.split()[:3] == ["bytes", "first,", "µs"]
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import types
 from pathlib import Path
 from statistics import geometric_mean
@@ -21,7 +20,6 @@ from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.verdict import limits
 from netproof.verdict.limits import Limits, not_defined
-from netproof.verdict.references import entries_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -71,20 +69,6 @@ def test_limits_are_reckoned_as_reframe_does(entry):
     assert (found.low, found.high) == pytest.approx(reference_bounds(*entry[:3]))
 
 
-def test_a_case_has_the_limits_of_its_file(pingpong):
-    references = entries_of(ROOT / "reference-values", "testbed")
-    case = dataclasses.replace(
-        pingpong.case, benchmark="netpipe", function="tcp", path="inter-node", direction="oneway"
-    )
-    found = limits.of_case(references, case)
-    assert found.pop("paired_share") == Limits(80, 125)
-    assert found.pop("paired_latency") == Limits(-math.inf, 200)
-    assert set(found) < set(twin.VARIABLES)
-    assert limits.of_case(references, pingpong.case)["paired_share"] == Limits(50, 125)
-    four = dataclasses.replace(pingpong.case, function="Alltoall", ranks=4)
-    assert limits.of_case(references, four)["paired_share"] == Limits(2, math.inf)
-
-
 def test_what_nobody_can_ask_for_has_no_finding(pingpong):
     case = with_figures(
         dataclasses.replace(pingpong, line_rate_mb_s=None),
@@ -127,7 +111,7 @@ def test_half_of_what_the_healthy_twin_carries_fails_whatever_the_machine_carrie
         assert f"{machine:.0%} of the line rate" in finding.why
 
 
-def test_what_carries_far_more_than_the_twin_is_another_link_and_a_slow_machine_tells_nothing(
+def test_what_carries_far_more_than_the_twin_is_another_link_and_a_slow_machine_decides_nothing(
     pingpong,
 ):
     assert of_twin(alongside_twin(pingpong, 0.5)).level is Level.FAIL
@@ -201,7 +185,7 @@ def with_whole_twin() -> Measured:
         ("asymptotic_mb_s", "MB/s over messages of {eighth} to {last} bytes ("),
     ],
 )
-def test_a_sentence_tells_of_which_sizes_a_value_is(with_whole_twin, name, said):
+def test_a_sentence_has_the_sizes_behind_a_value(with_whole_twin, name, said):
     last = with_whole_twin.curve.sizes[-1]
     sizes = {"peak": with_whole_twin.landmarks.peak_size, "last": last, "eighth": last // 8}
     found = limits.judge(with_whole_twin, {name: Limits(0, 1)}, "it")[name]

@@ -30,7 +30,7 @@ def with_changed(*names: str, **values: Any) -> list[Node]:
 
 
 def judged(found: Iterable[Node], site: Partition = SITE) -> tuple[NodeFinding, ...]:
-    """What is found of these nodes."""
+    """Return the findings on these nodes."""
     made = dataclasses.replace(SOFTWARE, nodes=tuple(found))
     return nodes.judge(made, {"gige": site})
 
@@ -39,7 +39,7 @@ def sentences(found: Iterable[Node], site: Partition = SITE) -> list[str]:
     return [one.why for one in judged(found, site)]
 
 
-def test_every_fact_that_is_judged_may_be_told_to_differ_by_its_name():
+def test_a_site_may_let_each_fact_that_is_judged_differ_by_its_name():
     judged_as = ({*node_facts.NAMES} - {*node_facts.OF_ITS_OWN, "interface"}) | {
         "clock",
         "path",
@@ -106,8 +106,8 @@ def test_another_mtu_is_one_sentence_with_what_it_does_to_packets():
     ],
 )
 def test_the_few_are_compared_with_the_many(names, values, sentence):
-    (told,) = sentences(with_changed(*names, **values))
-    assert told.startswith(sentence)
+    (found,) = sentences(with_changed(*names, **values))
+    assert found.startswith(sentence)
 
 
 def test_two_nodes_that_differ_are_both_named():
@@ -174,7 +174,7 @@ def test_what_others_know_of_themselves_is_missed_in_one_sentence(absent, level,
 
 
 @pytest.mark.parametrize(
-    ("nodes", "site", "told"),
+    ("nodes", "site", "expected"),
     [
         (in_job(), {"mtu": 9000}, ["gige-[1-4]: MTU 1500, the site's file says 9000"]),
         (
@@ -190,8 +190,8 @@ def test_what_others_know_of_themselves_is_missed_in_one_sentence(absent, level,
         (with_changed("gige-4", clock_ntp_offset_s=-2.5), {"clock_offset_ms": 3000}, []),
     ],
 )
-def test_a_site_says_what_is_right_and_what_may_differ(nodes, site, told):
-    assert sentences(nodes, SITE.model_copy(update=site)) == told
+def test_a_site_says_what_is_right_and_what_may_differ(nodes, site, expected):
+    assert sentences(nodes, SITE.model_copy(update=site)) == expected
 
 
 def in_two_jobs(before: dict[str, Any], after: dict[str, Any]) -> list[list[Node]]:
@@ -202,7 +202,7 @@ def in_two_jobs(before: dict[str, Any], after: dict[str, Any]) -> list[list[Node
     ]
 
 
-def test_a_node_that_changes_within_the_session_is_told_with_the_jobs():
+def test_a_node_that_changes_within_the_session_is_named_with_the_jobs():
     later = [changed(one, cpus=1) if one.node == "gige-2" else one for one in in_job("same", "10")]
     (found,) = judged([*later, *in_job("same", "9")])
     assert found.why == "gige-2: number of CPUs 2 in job 9, 1 in job 10"
@@ -261,11 +261,11 @@ def in_ring(
         others = dict.fromkeys((nodes[(place + 1) % len(nodes)], nodes[place - 1]))
         unanswered = [other for other in others if (nodes[place], other) in silent]
         answered = [other for other in others if other not in unanswered]
-        told = {
+        heard = {
             "tcp_answered": ",".join(answered) or "none",
             "tcp_unanswered": ",".join(unanswered) or "none",
         }
-        several.append(changed(one, path_to=nodes[(place + 1) % len(nodes)], **told))
+        several.append(changed(one, path_to=nodes[(place + 1) % len(nodes)], **heard))
     return several
 
 
@@ -297,7 +297,7 @@ FROM_2 = (("gige-2", "gige-1"), ("gige-2", "gige-3"))
         # All answer one another, or nobody anybody.
         ((), None, ""),
         (tuple(itertools.permutations(GIGE, 2)), None, ""),
-        # Two nodes of which each has others.
+        # Two nodes that both have others.
         (
             (("gige-2", "gige-1"),),
             ("gige-2", "gige-1"),

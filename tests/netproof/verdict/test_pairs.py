@@ -1,4 +1,4 @@
-"""What the rounds of a job say of its nodes: recorded rounds, and the same with one node slow."""
+"""Nodes judged by the rounds of a job: recorded ones, and the same with one node slow."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from made_measured import matrix_of, recorded
+from made_measured import matrix_of, recorded, with_results
 from made_reports import altered, cases_in
 from typer.testing import CliRunner
 
@@ -32,11 +32,12 @@ SPREAD_SHOWN = {"launch_spread": {"warn": None}, "dip": {"warn": None, "fail": N
 
 def with_criteria(stored: Session, criteria: dict) -> Session:
     """The session, its partitions having these settings of the criteria."""
-    results = []
-    for one in stored.results:
+
+    def change(one):
         extras = {**one.extras.get("partition_extras", {}), "criteria": criteria}
-        results.append(dataclasses.replace(one, extras={**one.extras, "partition_extras": extras}))
-    return dataclasses.replace(stored, results=tuple(results))
+        return dataclasses.replace(one, extras={**one.extras, "partition_extras": extras})
+
+    return with_results(stored, change)
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +68,14 @@ def moved(cases, size: int | None):
 
 def without(stored: Session, **changes) -> Session:
     """The session, its warned case changed; the case taken out where nothing is given."""
-    results = []
-    for one in stored.results:
+
+    def change(one):
         case = one.case
-        if case and (case.partition, case.environment, case.function) == WARNED_CASE:
-            results += [dataclasses.replace(one, **changes)] if changes else []
-        else:
-            results.append(one)
-    return dataclasses.replace(stored, results=tuple(results))
+        if not case or (case.partition, case.environment, case.function) != WARNED_CASE:
+            return one
+        return dataclasses.replace(one, **changes) if changes else None
+
+    return with_results(stored, change)
 
 
 def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy):

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 BOTH = RECORDED / "two-switches.json"
 """Sendrecv, Barrier and NetPIPE between two nodes, of two environments on both switches."""
-pytestmark = pytest.mark.usefixtures("project")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 
 NODE = ROOT / "tests" / "data" / "nodes" / "same" / "node.gige-1.txt"
 
@@ -120,7 +120,6 @@ def made_with(
     return change
 
 
-@pytest.mark.slow
 def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
@@ -163,7 +162,6 @@ SPOILT = {
 }
 
 
-@pytest.mark.slow
 def test_of_each_case_the_newest_session_in_which_it_was_good_counts(tmp_path):
     def spoil(tests: list[dict]) -> None:
         for test in tests:
@@ -180,7 +178,6 @@ def test_of_each_case_the_newest_session_in_which_it_was_good_counts(tmp_path):
     assert old == {*SPOILT}
 
 
-@pytest.mark.slow
 def test_an_old_session_is_marked_and_can_be_left_out(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = report(tmp_path, "new", "fast-ethernet")
@@ -200,7 +197,6 @@ def test_an_old_session_is_marked_and_can_be_left_out(tmp_path):
     )
 
 
-@pytest.mark.slow
 def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_place(tmp_path):
     store = store_of(
         tmp_path,
@@ -215,7 +211,6 @@ def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_pla
     assert {one.session for one in unmarked}.isdisjoint({one.session for one in newest})
 
 
-@pytest.mark.slow
 def test_other_versions_are_marked_in_words(tmp_path):
     then, now = ("0.0.9", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.1", "bbb")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
@@ -235,7 +230,6 @@ def test_other_versions_are_marked_in_words(tmp_path):
     assert {one.marks for one in judged(same, store).verdict.compared_with.cases} == {()}
 
 
-@pytest.mark.slow
 def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     def left(tests: list[dict]) -> None:
         for test in tests:
@@ -255,7 +249,6 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     assert any(one.score() is not None for one in verdict.cases)
 
 
-@pytest.mark.slow
 def test_what_no_session_has_is_said(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, only("mpich")))
     result = judged(report(tmp_path, "new", "fast-ethernet", 0, only("mpich")), store)
@@ -266,7 +259,6 @@ def test_what_no_session_has_is_said(tmp_path):
     assert {case.environment for case in result.verdict.compared_with.not_found} >= {"openmpi4"}
 
 
-@pytest.mark.slow
 def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     store = store_of(
         tmp_path, report(tmp_path, "whole", "gige", -9), report(tmp_path, "torn", "gige", -2)
@@ -279,7 +271,6 @@ def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     assert newest.name not in {one.session for one in result.verdict.compared_with.cases}
 
 
-@pytest.mark.slow
 def test_the_command_says_what_is_compared_with(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = str(report(tmp_path, "new", "fast-ethernet"))
@@ -305,7 +296,6 @@ def test_the_command_says_what_is_compared_with(tmp_path):
     assert of_gige["marks"] == ["41 days older, and 30 are allowed"]
 
 
-@pytest.mark.slow
 def test_a_session_is_never_alongside_itself(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
     assert judged(new, store_of(tmp_path, new)).verdict.compared_with.cases == ()
