@@ -15,6 +15,7 @@ from netproof.criteria.rate import LineRateSettings, loss
 from netproof.criteria.score import RESAMPLES, SEED, medians, samples
 from netproof.criteria.slower import envelope
 from netproof.errors import NetproofError
+from netproof.measurement import interval
 from netproof.measurement.case import Curve
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.links import Link
@@ -142,6 +143,16 @@ class TestEnvelopeIntervals:
         # One pair has no interval, and is no reason to forget the rest.
         found = above_envelope(launches, pairs={("slow", "fast"): pairs[:1]})
         assert {one.where: one.level for one in found}["slow"] is Level.INCONCLUSIVE
+
+    def test_what_the_link_explains_is_added_to_each_launch(self):
+        slow, fast = Link(100, 1500), Link(1000, 1500)
+        more = slow.wire_us(4) - fast.wire_us(4)
+        one = case(three(600, 600, 600), "slow", crossing=slow)
+        other = case(three(19, 20, 21), "fast", crossing=fast)
+        found, _ = above_envelope({"slow": one, "fast": other})
+        assert found.value == pytest.approx(600 / (20 + more))
+        expected = interval.of_ratio([600] * 3, [19 + more, 20 + more, 21 + more])
+        assert found.interval == pytest.approx(expected)
 
 
 class TestScore:

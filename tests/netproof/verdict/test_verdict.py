@@ -346,6 +346,13 @@ def of_case(path: Path) -> tuple[tuple[str, ...], bool]:
     return found["testbed", "gige", "mpich", "imb", "Barrier", 2, "inter-node", "oneway"]
 
 
+@pytest.mark.slow
+def test_a_reference_whose_interval_contains_its_bound_is_reported(tmp_path):
+    assert of_case(report(tmp_path, 1)) == ((), True)
+    found = of_case(report(tmp_path, 2, unsure))
+    assert found == (("latency_us is 6 us (95% interval 5 to 7)",), False)
+
+
 class TestBaseline:
     @pytest.fixture(autouse=True)
     def references(self, tmp_path, monkeypatch):
