@@ -55,6 +55,7 @@ def test_a_site_can_set_45_things_at_most():
         ({"jump": {"fail": math.nan}}, "'jump': fail: found nan, expected a number or None"),
         ({"curves": {"least_size": 4.5}}, "least_size: found 4.5, expected a whole number"),
         ({"jump": {"fail": 2}}, "warn=4.0, fail=2: they are numbers that increase"),
+        ({"dropout": {"fail": 0.9}}, "fail=0.9, warn=0.5: they are numbers that increase"),
         ({"curves": {"least_size": 0}}, "1 byte or more"),
         ({"line_rate": {"fail_below": 0.8, "warn_below": 0.5}}, "increase in this order"),
         ({"refine": {"slopes": 0.0}}, "a number above 0, or None to refine nothing"),

@@ -366,6 +366,7 @@ SPOILT: dict[str, Callable[[dict[str, Any]], object]] = {
     "another report": lambda kept: kept.update(report_sha256="0" * 64),
     "an unknown level": lambda kept: _ruled(kept)["findings"][0].update(level="green"),
     "a key that nobody knows": lambda kept: kept.update(more=1),
+    "no format": lambda kept: kept.pop("format"),
     "another format": lambda kept: kept.update(format=kept["format"] + 1),
     "other rounds": lambda kept: kept["pairs"].append(kept["pairs"][0]),
     "no coverage": lambda kept: kept["verdict"].pop("coverage"),
