@@ -435,8 +435,7 @@ class JobRecord:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Return the record of its plain values; NetproofError for any others."""
-        own = {key: one for key, one in values.items() if key != "format"}
-        made = codec.decode(cls, own, f"a {cls.CALLED} cannot be read")
+        made = codec.decode(cls, values, f"a {cls.CALLED} cannot be read")
         partition_of(made.partition_extras, f"a {cls.CALLED} cannot be read")
         return made
 

@@ -7,9 +7,9 @@ send, small buffers on all switches, and one port at half rate.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +39,13 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
     launch = next(run.launch for run in template.runs if not run.refused(template.where))
     runs = []
     for row in rows:
-        planned = {one.name: row.get(one.name, []) for one in dataclasses.fields(VictimTurn)}
+        planned = {one.name: row.get(one.name, []) for one in fields(VictimTurn)}
         turn = codec.decode(VictimTurn, planned, "a row")
         sources = {
             node: (CounterSource(TCP, "", counted, 0),) for node, counted in row["tcp"].items()
         }
         rest = {node: {} for node in sources}, dict.fromkeys(sources, 0.001)
-        own = dataclasses.replace(
+        own = replace(
             launch,
             counters=Counters(sources, (NAMES,), *rest) if sources else None,
             ranks=turn.nodes,
@@ -53,9 +53,7 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
         runs.append(VictimRun(turn, own, tuple(row["times_us"])))
     extras = {**template.partition_extras, **settings}
     extras["criteria"] = {**template.partition_extras["criteria"], **extras["criteria"]}
-    return dataclasses.replace(
-        template, nodes=tuple(nodes), partition_extras=extras, runs=tuple(runs)
-    )
+    return replace(template, nodes=tuple(nodes), partition_extras=extras, runs=tuple(runs))
 
 
 def altered(rows: list[Row], change: Callable[[Row], Mapping[str, Any]]) -> list[Row]:
@@ -80,56 +78,44 @@ def slower(nodes: set[str], factor: float) -> Callable[[Row], Mapping[str, Any]]
 
 
 def alone_with(node: str) -> list[tuple[str, ...]]:
-    return [
-        tuple(row["nodes"])
-        for row in RECORDED["healthy"]
-        if not row["beside"] and node in row["nodes"]
-    ]
+    """Pairs of a node that were measured alone."""
+    alone = [tuple(row["nodes"]) for row in HEALTHY if not row["beside"]]
+    return [pair for pair in alone if node in pair]
+
+
+HEALTHY = RECORDED["healthy"]
+NODES = sorted({node for row in HEALTHY for node in row["nodes"]})
+OFTEN = [node for node in NODES if len(alone_with(node)) > 1]
 
 
 def test_two_slow_ports_are_two_causes(template):
-    often = [node for node in template_nodes() if len(alone_with(node)) > 1]
-    first = often[0]
-    second = next(node for node in often if not any(node in pair for pair in alone_with(first)))
-    found = made(template, altered(RECORDED["healthy"], slower({first, second}, 1.5)))
-    assert {cause.nodes for cause in found.causes_and_doubts[0]} == {(first,), (second,)}
-    assert {cause.kind for cause in found.causes_and_doubts[0]} == {CauseKind.SLOW_PORT}
+    first = OFTEN[0]
+    second = next(node for node in OFTEN if not any(node in pair for pair in alone_with(first)))
+    causes, _ = made(template, altered(HEALTHY, slower({first, second}, 1.5))).causes_and_doubts
+    assert {cause.nodes for cause in causes} == {(first,), (second,)}
+    assert {cause.kind for cause in causes} == {CauseKind.SLOW_PORT}
     # Two that nothing separates are one; six launches show only what is far beyond their noise.
-    rows = [row for row in RECORDED["healthy"] if row["place"] == "within a leaf"]
+    rows = [row for row in HEALTHY if row["place"] == "within a leaf"]
     pairs = [set(row["nodes"]) for row in rows if not row["beside"]]
     pair = next(one for one in pairs if sum(bool(one & other) for other in pairs) == 1)
     (cause,) = made(template, altered(rows, slower(pair, 4.0))).causes_and_doubts[0]
     assert cause.nodes == tuple(sorted(pair))
 
 
-def template_nodes() -> list[str]:
-    return sorted({node for row in RECORDED["healthy"] for node in row["nodes"]})
-
-
-def test_a_launch_that_is_slow_once_accuses_nobody_and_is_told(template):
-    rows = RECORDED["healthy"]
-    often = [node for node in template_nodes() if len(alone_with(node)) > 1]
-    odd = next(
-        number
-        for number, row in enumerate(rows)
-        if not row["beside"] and set(row["nodes"]) <= set(often)
-    )
-    once = [
-        {**row, "times_us": [2 * time for time in row["times_us"]]} if number == odd else row
-        for number, row in enumerate(rows)
-    ]
-    found = made(template, once)
-    assert found.causes_and_doubts[0] == ()
-    pair = " – ".join(sorted(rows[odd]["nodes"]))
-    assert found.causes_and_doubts[1] == (
-        f"slow ports: {pair}: slow in a launch, and fast in another",
-    )
+def test_a_launch_that_is_slow_once_accuses_nobody_and_is_named(template):
+    odd = next(row for row in HEALTHY if not row["beside"] and set(row["nodes"]) <= set(OFTEN))
+    twice = {"times_us": [2 * time for time in odd["times_us"]]}
+    found = made(template, altered(HEALTHY, lambda row: twice if row is odd else {}))
+    pair = " – ".join(sorted(odd["nodes"]))
+    doubt = f"slow ports: {pair}: slow in a launch, and fast in another"
+    assert found.causes_and_doubts == ((), (doubt,))
 
 
 @pytest.mark.parametrize("factor", [1.05, 1.3])
 def test_it_takes_a_tenth_and_more_than_the_noise(template, factor):
-    nodes = {"tree-6"} if alone_with("tree-6") else {template_nodes()[0]}
-    found = made(template, altered(RECORDED["healthy"], slower(nodes, factor)))
+    nodes = {"tree-6"}
+    assert alone_with("tree-6")
+    found = made(template, altered(HEALTHY, slower(nodes, factor)))
     assert bool(found.causes_and_doubts[0]) is (factor > 1.2)
     draw = iter(range(10**6))
 
@@ -137,7 +123,7 @@ def test_it_takes_a_tenth_and_more_than_the_noise(template, factor):
         times = [1, 1.5, 0.7, 1.2, 0.8][next(draw) % 5]
         return {"times_us": [times * time for time in row["times_us"]]}
 
-    rows = altered(altered(RECORDED["healthy"], noisy), slower(nodes, factor))
+    rows = altered(altered(HEALTHY, noisy), slower(nodes, factor))
     assert made(template, rows).causes_and_doubts[0] == ()
 
 
@@ -157,14 +143,13 @@ def losing(node: str, share: float) -> Callable[[Row], Mapping[str, Any]]:
 
 
 def test_a_port_that_loses_stands_out_and_is_no_small_buffer(template):
-    often = next(node for node in template_nodes() if len(alone_with(node)) > 1)
-    found = made(template, altered(RECORDED["healthy"], losing(often, 0.08)))
+    found = made(template, altered(HEALTHY, losing(OFTEN[0], 0.08)))
     (cause,) = found.causes_and_doubts[0]
-    assert (cause.kind, cause.nodes) == (CauseKind.LOSING_PORT, (often,))
+    assert (cause.kind, cause.nodes) == (CauseKind.LOSING_PORT, (OFTEN[0],))
     assert found.beyond
 
 
-def test_without_counters_losses_are_not_known_and_that_is_told(template):
+def test_without_counters_losses_are_not_known_and_that_is_said(template):
     found = made(template, altered(RECORDED["half"], lambda row: {"tcp": {}}))
     (why,) = found.causes_and_doubts[1]
     assert why.startswith("losses: no node reported what it counted in bandwidth-")
@@ -173,14 +158,14 @@ def test_without_counters_losses_are_not_known_and_that_is_told(template):
 
 def test_nodes_of_which_no_launch_counts_are_named(template):
     job = made(template, RECORDED["half"])
-    found = dataclasses.replace(job, nodes=(*job.nodes, "tree-98", "tree-99"))
+    found = replace(job, nodes=(*job.nodes, "tree-98", "tree-99"))
     assert found.causes_and_doubts[1][-1] == (
         "slow ports: no launch of bandwidth alone counts of tree-98, tree-99"
     )
     others = (f"other-{one}" for one in range(9))
-    many = dataclasses.replace(job, nodes=(*job.nodes, *others))
+    many = replace(job, nodes=(*job.nodes, *others))
     assert many.causes_and_doubts[1][-1].endswith(f"of 9 of {len(job.nodes) + 9} nodes")
-    rows = altered(RECORDED["healthy"], lambda row: {"victim": str(Victim.LATENCY)})
+    rows = altered(HEALTHY, lambda row: {"victim": str(Victim.LATENCY)})
     assert made(template, rows).causes_and_doubts[1] == (
         "slow ports: 0 launches of bandwidth alone count, and it takes 6",
     )

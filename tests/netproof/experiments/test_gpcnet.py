@@ -63,18 +63,10 @@ def test_a_bound_is_compared_with_the_whole_interval(most, side):
     assert (found.beyond, found.undecided) == (side is Side.BEYOND, side is Side.ASTRIDE)
 
 
-def test_fewer_than_three_rounds_say_nothing():
-    found = runs(GpcnetRound(output(20, 500)), GpcnetRound(output(20, 500)))
-    assert found.undecided
-    mean = found.impacts[0].factors[MEAN]
-    assert (mean.value, mean.why) == (None, "2 rounds count, and it takes 3")
-
-
 def test_a_round_that_failed_or_was_disturbed_does_not_count():
     disturbed = NodeLoad("node-1", "m", 2, 10.0, 10.0, 0.5, 0.0, 0.0, 0.0, 0.0)
-    whole = [GpcnetRound(one.tests) for one in three().rounds]
     found = runs(
-        *whole,
+        *three().rounds,
         GpcnetRound((), fault="gpcnet.4 ended with status 1"),
         GpcnetRound(output(90, 10), (disturbed,)),
     )

@@ -19,8 +19,8 @@ from netproof.measurement.case import Case, Curve
 from netproof.session.job_files import JobFolder
 from netproof.session.measured import Launch
 
-SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
+CRASHED_ONCE = Path(__file__).resolve().parents[2] / "data" / "jobs" / "crashed-once"
 MOST_BYTES = 524288
 SIZES = [size for size in netpipe.sizes(1, MOST_BYTES, 0) if size >= 4]
 
@@ -39,13 +39,6 @@ def test_netpipes_sweeps_have_all_that_confirming_needs(sizes, compared):
         assert needed <= measured
         assert len([size for size in measured if size in window]) >= min(8, len(window))
     assert max(measured) <= MOST_BYTES + 1
-
-
-def test_one_sweep_does_for_a_flag_and_neighbours_that_netpipe_leaves_out_have_calls_of_their_own():
-    (sweep,) = netpipe_sweeps([flag(49152, 32768)], ConfirmSettings())
-    assert (sweep.lower, sweep.perturbation) == (16384, 1)
-    sweeps = netpipe_sweeps([flag(4)], ConfirmSettings())
-    assert [(s.lower, s.upper) for s in sweeps[1:]] == [(5, 5)]
 
 
 @pytest.fixture
@@ -97,15 +90,12 @@ def test_a_job_that_does_not_say_which_nodes_or_steps_it_had_measured_nothing(jo
     assert why in measured[0].said
 
 
-CRASHED_ONCE = Path(__file__).resolve().parents[2] / "data" / "jobs" / "crashed-once"
-PINGPONG = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
-
-
 def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
-    reads = JobFolder(CRASHED_ONCE).reader(PINGPONG)
+    pingpong = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
+    reads = JobFolder(CRASHED_ONCE).reader(pingpong)
     parts = (("PingPong", reads("PingPong.1").sizes),)
     (jobid,) = json.loads((CRASHED_ONCE / "job_nodes.json").read_text())
-    done = repeat_cases.read_again(CRASHED_ONCE, PINGPONG, parts, (1,), jobid=jobid)
+    done = repeat_cases.read_again(CRASHED_ONCE, pingpong, parts, (1,), jobid=jobid)
     assert [(len(one.curves), one.said, one.steps) for one in done] == [(1, "", 1)]
     ((crash,),) = (one.crashes for one in done)
     assert (crash.number, crash.attempt, crash.status, crash.died_on) == (1, 1, 143, ("gige-2",))

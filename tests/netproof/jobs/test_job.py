@@ -103,9 +103,6 @@ def test_there_are_no_more_attempts_than_the_site_allows(tmp_path, texts, retrie
     assert job(tmp_path, *steps, retries=retries) == [*done.items()]
 
 
-NO_ANSWER = "echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 68"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "status", "first"),
@@ -115,7 +112,6 @@ NO_ANSWER = "echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 6
         ("exec sleep 30", 124, 0),
         ("trap '' TERM; while :; do sleep 0.2; done", 137, 0),
         ("exec no-such-program", 127, 0),
-        (NO_ANSWER, 68, 0),
         # It ends well, when it is ended without a figure.
         ("trap 'exit 0' TERM; sleep 30 & wait", 124, 1),
         # With a figure it has time to its limit.
@@ -166,7 +162,8 @@ def test_a_job_without_any_figure_gives_up_after_two_functions(tmp_path, figures
 
 
 def test_a_sender_that_had_no_answer_is_not_launched_again(tmp_path):
-    done = job(tmp_path, step("tcp.1", NO_ANSWER), step("tcp.2", NO_ANSWER))
+    no_answer = "echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 68"
+    done = job(tmp_path, step("tcp.1", no_answer), step("tcp.2", no_answer))
     assert done == [("tcp.1", 68), ("tcp.2", 69)]
 
 
@@ -287,11 +284,8 @@ def test_a_job_that_slurm_ends_notes_what_ran_and_ends_it(tmp_path, slurm):
         assert Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
         assert process.wait() == 143
         assert time.monotonic() - began < 15
-    records = job_files.records(tmp_path)
-    assert [(name, one.status) for name, one in records.items()] == [
-        ("Bcast.1", 0),
-        ("Bcast.2", 143),
-    ]
+    statuses = {name: one.status for name, one in job_files.records(tmp_path).items()}
+    assert statuses == {"Bcast.1": 0, "Bcast.2": 143}
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
     assert JobReport.read(tmp_path).ended == "the job was ended from outside"
 
@@ -341,22 +335,16 @@ def test_a_job_that_is_requeued_measures_again_and_sets_aside_what_it_had(tmp_pa
     assert "--nodes=n[1-2]" in (aside / "nodes.txt").read_text().splitlines()
 
 
-LISTS_A_STEP = "n=$(cat {0} 2>/dev/null || echo 0); echo $((n + 1)) >{0}; echo 1.batch; {1}"
-
-
-@pytest.mark.parametrize(
-    ("listed", "faults"),
-    [
-        ('[ "$n" -ge 2 ] || echo 1.0', 0),
-        ("echo 1.0", 1),
-    ],
-)
+@pytest.mark.parametrize(("most", "faults"), [(2, 0), (10**6, 1)])
 def test_the_next_launch_waits_until_slurm_has_ended_the_steps_of_a_failed_one(
-    tmp_path, slurm, monkeypatch, listed, faults
+    tmp_path, slurm, monkeypatch, most, faults
 ):
     monkeypatch.setattr(jobs_job, "STEPS_END_S", 0.5)
     count = tmp_path / "count"
-    (slurm / "squeue").write_text("#!/bin/bash\n" + LISTS_A_STEP.format(count, listed) + "\n")
+    (slurm / "squeue").write_text(
+        f"#!/bin/bash\nn=$(cat {count} 2>/dev/null || echo 0); echo $((n + 1)) >{count}\n"
+        f'echo 1.batch; [ "$n" -ge {most} ] || echo 1.0\n'
+    )
     running = jobs_job.RunningJob(tmp_path, planned(step("Bcast.1", "exit 1")))
     running.end_steps()
     assert len(running.faults) == faults
@@ -364,22 +352,21 @@ def test_the_next_launch_waits_until_slurm_has_ended_the_steps_of_a_failed_one(
     assert all("steps had not ended after 0.5 s: 1.0" in fault for fault in running.faults)
 
 
+REFUSED = "srun: error: Unable to create step for job 2: Job/step already completing or completed"
+
+
 def test_a_launch_that_slurm_refuses_since_the_job_has_ended_is_none(tmp_path):
     """Slurm ends a job that is out of time some seconds before it tells its batch script."""
-    words = "srun: error: Unable to create step for job 2: Job/step already completing or completed"
-    refused = f"echo '{words}' >&2; exit 1"
-    planned(step("Bcast.1", "true"), step("Bcast.2", refused), step("Bcast.3", "true")).write(
-        tmp_path
-    )
+    refused = step("Bcast.2", f"echo '{REFUSED}' >&2; exit 1")
+    planned(step("Bcast.1", "true"), refused, step("Bcast.3", "true")).write(tmp_path)
     assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 143
     assert [*job_files.records(tmp_path)] == ["Bcast.1"]
     ended = JobReport.read(tmp_path).ended
-    assert ended == f"Slurm had ended the job before Bcast.2: {words}"
+    assert ended == f"Slurm had ended the job before Bcast.2: {REFUSED}"
 
 
 def test_a_pending_launch_that_its_limit_ends_is_not_taken_for_the_end_of_the_job(tmp_path):
-    words = "srun: error: Unable to create step for job 3: Job/step already completing or completed"
-    pending = f"trap \"echo '{words}' >&2; exit 1\" TERM; sleep 60 & wait"
+    pending = f"trap \"echo '{REFUSED}' >&2; exit 1\" TERM; sleep 60 & wait"
     steps = step("Bcast.1", pending, limit=1), step("Bcast.2", f"echo '{IMB_ROW}'")
     assert job(tmp_path, *steps, retries=0) == [("Bcast.1", 124), ("Bcast.2", 0)]
 

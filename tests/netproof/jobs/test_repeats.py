@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,20 +75,24 @@ def below(measured: Measured, factor: float) -> dict[str, Limits]:
 
 
 def busy(several: Sequence[Launch]) -> tuple[Launch, ...]:
-    return tuple(dataclasses.replace(one, loads=(BUSY,)) for one in several)
+    return tuple(replace(one, loads=(BUSY,)) for one in several)
+
+
+def noisy(measured: Measured) -> Measured:
+    return measured.with_launches(busy(measured.launches))
 
 
 def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> RepeatCase:
     """As often as ``count`` its first launch again, ``factor`` times as slow."""
     (first, *_) = one.subject.measured.launches
     rates = first.curve.bandwidth_mb_s
-    curve = dataclasses.replace(
+    curve = replace(
         first.curve,
         time_us=tuple(factor * time for time in first.curve.time_us),
         bandwidth_mb_s=None if rates is None else tuple(rate / factor for rate in rates),
     )
-    launch = dataclasses.replace(first, curves=(curve,), further=True, loads=loads)
-    return dataclasses.replace(one, launches=(launch,) * count)
+    launch = replace(first, curves=(curve,), further=True, loads=loads)
+    return replace(one, launches=(launch,) * count)
 
 
 def with_losses(measured: Measured) -> Measured:
@@ -96,9 +100,7 @@ def with_losses(measured: Measured) -> Measured:
     names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
     source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
     counters = Counters({"gige-1": (source,)}, names, {"gige-1": {}}, {"gige-1": 0.0})
-    return measured.with_launches(
-        [dataclasses.replace(one, counters=counters) for one in measured.launches]
-    )
+    return measured.with_launches([replace(one, counters=counters) for one in measured.launches])
 
 
 class TestUndecided:
@@ -127,15 +129,15 @@ class TestUndecided:
         one = asked(first, below(first, 1), confirm={"most_launches": 7})
         assert one.rounds() == 6
         faster, slower = (launched_on(one, 3, factor).launches for factor in (0.9, 1.1))
-        several = [dataclasses.replace(one, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)]
+        several = [replace(one, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)]
         assert all(undecided(done).whole for done in several[:2])
         assert not undecided(several[2]).whole
         (finding,) = engine.references(several[2].repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
 
         def red(**of_case: str) -> RepeatCase:
-            case = dataclasses.replace(pingpong.case, **of_case)
-            other = dataclasses.replace(pingpong, case=case)
+            case = replace(pingpong.case, **of_case)
+            other = replace(pingpong, case=case)
             return launched_on(asked(other, below(pingpong, 0.1)), 3)
 
         # As often as confirming takes, in its environment alone.
@@ -144,8 +146,7 @@ class TestUndecided:
         assert undecided(several[1], red(environment="x")).whole
 
     def test_by_disturbed_launches_it_is_inconclusive_unless_some_are_not(self, pingpong):
-        noisy = dataclasses.replace(pingpong, launches=busy(pingpong.launches))
-        one = asked(noisy, below(pingpong, 0.1))
+        one = asked(noisy(pingpong), below(pingpong, 0.1))
         assert undecided(launched_on(one, 2, loads=(BUSY,)))
         last = launched_on(one, 3, loads=(BUSY,))
         assert not undecided(last)
@@ -156,11 +157,11 @@ class TestUndecided:
         disturbed, undisturbed = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
         for count, wanted in ((1, True), (2, True), (3, False)):
             several = (*disturbed.launches, *undisturbed.launches[:count])
-            assert bool(undecided(dataclasses.replace(one, launches=several))) is wanted
+            assert bool(undecided(replace(one, launches=several))) is wanted
 
     def test_an_undefined_value_is_launched_on(self, pingpong):
-        bent = dataclasses.replace(pingpong)
-        vars(bent)["landmarks"] = dataclasses.replace(
+        bent = replace(pingpong)
+        vars(bent)["landmarks"] = replace(
             pingpong.landmarks, line_rate_share=None, undefined={"line_rate_share": "it is no line"}
         )
         assert undecided(asked(bent, {"line_rate_share": Limits(50, 102)})).whole
@@ -173,13 +174,13 @@ class TestUndecided:
             for launch, share in zip(done.launches, shares, strict=True):
                 times = {size: size / rate / share for size in (65536, 131072)}
                 twin = Curve(tuple(times), tuple(times.values()), (share * rate,) * 2)
-                launches.append(dataclasses.replace(launch, twin=twin))
-            return dataclasses.replace(done, launches=tuple(launches))
+                launches.append(replace(launch, twin=twin))
+            return replace(done, launches=tuple(launches))
 
         first = pingpong.with_launches(pingpong.launches[:1])
         (launch,) = alongside(launched_on(asked(first), 1), [0.5]).launches
         one = asked(
-            first.with_launches([dataclasses.replace(launch, further=False)]),
+            first.with_launches([replace(launch, further=False)]),
             {"paired_share": Limits(0, 1000)},
         )
         assert undecided(one)
@@ -191,9 +192,9 @@ class TestUndecided:
         several = []
         for one in sick:
             environment = "first" if one.case.function == "tcp" else "second"
-            moved = dataclasses.replace(one.case, environment=environment)
+            moved = replace(one.case, environment=environment)
             if one.case.direction == "oneway":
-                made = dataclasses.replace(one, case=moved)
+                made = replace(one, case=moved)
                 several.append(asked(made, mpi_loss={"warn": None, "fail": -0.9}))
         found = undecided(*several)
         assert {key[2:5:2] for key in found.whole} == {("first", "tcp"), ("second", "mpi")}
@@ -221,8 +222,8 @@ class TestSettled:
         curve = launch.curve
         times = tuple(10 + size / 100 for size in curve.sizes)
         rates = tuple(size / time for size, time in zip(curve.sizes, times, strict=True))
-        curve = dataclasses.replace(curve, time_us=times, bandwidth_mb_s=rates)
-        return dataclasses.replace(launch, curves=(curve,))
+        curve = replace(curve, time_us=times, bandwidth_mb_s=rates)
+        return replace(launch, curves=(curve,))
 
     def test_launches_settle_a_flag_once_their_majority_is_certain(self, flagged):
         one, again = flagged
@@ -241,16 +242,16 @@ class TestSettled:
 
     def test_a_case_that_failed_by_a_flag_is_launched_no_more_for_anything_else(self, flagged):
         one, again = flagged
-        one = dataclasses.replace(one, limits=below(one.subject.measured, 0.9))
+        one = replace(one, limits=below(one.subject.measured, 0.9))
         assert undecided(one) == ({one.key}, {one.key})
         for several in (tuple(map(self.smooth, again)), again[:2]):
-            assert undecided(dataclasses.replace(one, again=several)).whole
-        assert not undecided(dataclasses.replace(one, again=again))
+            assert undecided(replace(one, again=several)).whole
+        assert not undecided(replace(one, again=again))
 
     def test_a_case_that_failed_by_a_reference_is_launched_no_more_around_its_flags(self, flagged):
         one, again = flagged
-        one = dataclasses.replace(one, limits=below(one.subject.measured, 0.1))
-        two, three = (dataclasses.replace(launched_on(one, n), again=again[:2]) for n in (2, 3))
+        one = replace(one, limits=below(one.subject.measured, 0.1))
+        two, three = (replace(launched_on(one, n), again=again[:2]) for n in (2, 3))
         assert undecided(two).around
         assert not undecided(three)
 
@@ -268,8 +269,8 @@ class TestCloser:
         sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
         line = Curve(sizes, tuple(20 + size / 100 for size in sizes))
         launch = Launch(1, 0, 0.0, 0.0, (), (line,))
-        assert undecided(dataclasses.replace(one, again=(launch,) * 2)).around
-        assert not undecided(dataclasses.replace(one, again=(launch,) * 3))
+        assert undecided(replace(one, again=(launch,) * 2)).around
+        assert not undecided(replace(one, again=(launch,) * 3))
 
     def test_imb_lists_the_sizes_and_omb_has_calls_in_which_they_double(
         self, pingpong, monkeypatch
@@ -278,8 +279,8 @@ class TestCloser:
         one = asked(pingpong, refine={"slopes": 1})
         sizes = (2048, 2580, 3251, 4096, 5161, 6502, 8192)
         assert one.dense() == (("PingPong-dense", sizes),)
-        case = dataclasses.replace(one.case, benchmark="osu", function="latency")
-        omb = asked(dataclasses.replace(pingpong, case=case), refine={"slopes": 1})
+        case = replace(one.case, benchmark="osu", function="latency")
+        omb = asked(replace(pingpong, case=case), refine={"slopes": 1})
         parts = [part for _, part in omb.dense()]
         assert parts[0] == (2048, 4096, 8192)
         assert sorted(size for part in parts for size in part) == list(sizes)
@@ -356,13 +357,13 @@ class TestElsewhere:
         place = {"partition": partition, "path": "intra-node", "ranks_per_node": 2}
         times = RECORDED[partition] + RECORDED[partition][-1:] * further
         launches = [
-            dataclasses.replace(pattern.launches[0], number=number, curves=(Curve(SIZES, of),))
+            replace(pattern.launches[0], number=number, curves=(Curve(SIZES, of),))
             for number, of in enumerate(times, 1)
         ]
-        case = dataclasses.replace(pattern.case, **place)
-        one = asked(dataclasses.replace(pattern, case=case).with_launches(launches[:3]))
-        again = [dataclasses.replace(launch, further=True) for launch in launches[3:]]
-        return dataclasses.replace(one, launches=tuple(again))
+        case = replace(pattern.case, **place)
+        one = asked(replace(pattern, case=case).with_launches(launches[:3]))
+        again = [replace(launch, further=True) for launch in launches[3:]]
+        return replace(one, launches=tuple(again))
 
     def test_three_launches_that_scatter_are_repeated_as_the_comparison_would_stay_open(self, sick):
         gige, other = (self.recorded(sick, name) for name in RECORDED)
@@ -375,7 +376,7 @@ class TestElsewhere:
         assert undecided(kept) == ({gige.key}, set())
         for count, still in ((1, True), (2, True), (3, False)):
             again = self.recorded(sick, "gige", further=count).launches
-            assert bool(undecided(dataclasses.replace(kept, launches=again))) == still
+            assert bool(undecided(replace(kept, launches=again))) == still
         repeated = self.recorded(sick, "gige", further=3).repeated
         (finding, *_) = compared("envelope", repeated, other.subject)
         assert finding.level is Level.PASS
@@ -385,14 +386,14 @@ class TestElsewhere:
         wild = gige.subject.measured.launches[1]
         for count, still in ((kept.rounds_alone() - 1, True), (kept.rounds_alone(), False)):
             halves = [
-                dataclasses.replace(wild, further=True, curves=(self.slow(wild.curve, n % 2),))
+                replace(wild, further=True, curves=(self.slow(wild.curve, n % 2),))
                 for n in range(count)
             ]
-            assert bool(undecided(dataclasses.replace(kept, launches=tuple(halves)))) == still
+            assert bool(undecided(replace(kept, launches=tuple(halves)))) == still
 
     @staticmethod
     def slow(curve: Curve, often: int) -> Curve:
-        return dataclasses.replace(curve, time_us=tuple(30**often * one for one in curve.time_us))
+        return replace(curve, time_us=tuple(30**often * one for one in curve.time_us))
 
 
 class TestCompared:
@@ -403,161 +404,114 @@ class TestCompared:
         criteria = {"floor": {"warn": None, "fail": floor}}
         several = []
         for number, factor in enumerate(factors):
-            case = dataclasses.replace(pingpong.case, environment=f"mpi-{number}")
+            case = replace(pingpong.case, environment=f"mpi-{number}")
             done = launched_on(asked(pingpong), 3, factor)
-            launches = [dataclasses.replace(one, further=False) for one in done.launches]
-            made = dataclasses.replace(pingpong, case=case).with_launches(launches)
+            launches = [replace(one, further=False) for one in done.launches]
+            made = replace(pingpong, case=case).with_launches(launches)
             several.append(asked(made, **criteria))
         return several
 
-    def next_to(self, done: RepeatCase, *factors: float) -> RepeatCase:
-        """Pair each launch with one whose times are divided by the factors, in rotation."""
+    @pytest.fixture
+    def kept(self, pingpong) -> RepeatCase:
+        """A case that is twenty times as slow as in another environment, and flagged for it."""
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = to_compare([slow, fast], [slow], None)
+        return kept
+
+    def pairs(
+        self, kept: RepeatCase, count: int, *ratios: float, busy: int = 0, moved: float | str = 25.0
+    ) -> RepeatCase:
+        """Pair so many launches with those of the other environment; the ratios in rotation.
+
+        The first were ``busy``; ``moved``: how far apart the CPUs were at the end of one side.
+        """
         launches = []
-        for number, launch in enumerate(done.launches):
-            curve = launch.curve
-            factor = factors[number % len(factors)]
-            times = tuple(time / factor for time in curve.time_us)
-            curve = dataclasses.replace(curve, time_us=times)
-            alongside = dataclasses.replace(launch, environment="mpi-1", curves=(curve,))
-            launches.append(dataclasses.replace(launch, peers=(alongside,)))
-        return dataclasses.replace(done, launches=tuple(launches))
+        for number, launch in enumerate(launched_on(kept, count).launches):
+            times = tuple(time / ratios[number % len(ratios)] for time in launch.curve.time_us)
+            other = (replace(launch.curve, time_us=times),)
+            peer = replace(launch, environment="mpi-1", curves=other, paces=(25.0, 25.0))
+            loads = (BUSY,) if number < busy else ()
+            launches.append(replace(launch, paces=(25.0, moved), peers=(peer,), loads=loads))
+        return replace(kept, launches=tuple(launches))
+
+    def ruled(self, done: RepeatCase) -> Finding:
+        return compared("envelope", done.repeated, *done.peers)[0]
 
     def test_what_is_flagged_is_launched_next_to_what_it_was_compared_with(self, pingpong):
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
         (kept,) = to_compare(several, [slow], None)
         assert (kept.paired, kept.by_score) == (("mpi-1",), False)
         assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
-        assert to_compare(several, [fast], None) == []
-        assert to_compare(several, [between], None) == []
+        assert to_compare(several, [fast, between], None) == []
         assert undecided(kept).whole
         # Three pairs may agree by chance, where a machine has two paces.
-        assert undecided(self.next_to(launched_on(kept, 3), 20.0)).whole
+        assert undecided(self.pairs(kept, 3, 20.0)).whole
         # All of the ratio is above ten times, or all of it below: nothing is open any more.
-        assert not undecided(self.next_to(launched_on(kept, 6), 20.0))
-        assert not undecided(self.next_to(launched_on(kept, 6), 5.0, 5.1))
-        assert undecided(self.next_to(launched_on(kept, 6), 5.0, 20.0)).whole
+        assert not undecided(self.pairs(kept, 6, 20.0))
+        assert not undecided(self.pairs(kept, 6, 5.0, 5.1))
+        assert undecided(self.pairs(kept, 6, 5.0, 20.0)).whole
 
-    def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
-        """A launch was disturbed, so that too few pairs are left: those made apart do not count."""
-        slow, _ = several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = to_compare(several, [slow], None)
-        done = self.next_to(launched_on(kept, 7), 20.0)
-        noisy = [
-            dataclasses.replace(one, loads=(BUSY,)) if at < 2 else one
-            for at, one in enumerate(done.launches)
-        ]
-        assert undecided(dataclasses.replace(done, launches=tuple(noisy))).whole
-        subject = dataclasses.replace(done, launches=tuple(noisy)).repeated
-        (finding, *_) = compared("envelope", subject, *kept.peers)
-        assert finding.level is Level.INCONCLUSIVE
-        assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in finding.why
-        assert "others used 40 %" in finding.why
-        more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).repeated
-        (finding, *_) = compared("envelope", more, *kept.peers)
-        assert finding.level is Level.FAIL
+    def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, kept):
+        """Too few pairs are left: those made apart do not count."""
+        done = self.pairs(kept, 7, 20.0, busy=2)
+        assert undecided(done).whole
+        assert self.ruled(done).level is Level.INCONCLUSIVE
+        assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in self.ruled(done).why
+        assert "others used 40 %" in self.ruled(done).why
+        assert self.ruled(self.pairs(kept, 8, 20.0, busy=2)).level is Level.FAIL
 
-    def test_launches_of_unlike_pace_do_not_count(self, pingpong):
-        slow, fast = self.configurations(pingpong, 7.0, 1.0)
-
-        def ruled(*paces: tuple[float | None, float]) -> Finding:
-            done = self.next_to(launched_on(slow, len(paces), 7.0), 7.0)
-            launches = []
-            for launch, (own, other) in zip(done.launches, paces, strict=True):
-                # The CPUs far apart slow a launch three times.
-                times = tuple(time * (3 if own == 150 else 1) for time in launch.curve.time_us)
-                curve = dataclasses.replace(launch.curve, time_us=times)
-                (peer,) = launch.peers
-                peers = (dataclasses.replace(peer, paces=(other,)),)
-                read = (own or "there is one CPU",)
-                launches.append(
-                    dataclasses.replace(launch, curves=(curve,), paces=read, peers=peers)
-                )
-            subject = dataclasses.replace(done, launches=tuple(launches)).repeated
-            return compared("envelope", subject, fast.subject)[0]
-
-        alike, apart = (25.0, 26.0), (150.0, 25.0)
-        assert ruled(*[alike] * 6, *[apart] * 9).level is Level.PASS
-        short = ruled(*[alike] * 2, *[apart] * 9)
-        assert short.level is Level.INCONCLUSIVE
-        assert "the node's CPUs were 25 ns apart for mpi-1 and 150 ns for mpi-0" in short.why
-        unknown = ruled(*[alike] * 2, *[apart] * 7, *[(None, 25.0)] * 2)
-        assert "the pace of a launch in mpi-0 is not known: there is one CPU" in unknown.why
+    @pytest.mark.parametrize(
+        ("moved", "why"),
+        [
+            (150.0, "25 ns apart in one half of a launch in mpi-0 and 150 ns in the other"),
+            ("there is one CPU", "the pace of a launch in mpi-0 is not known: there is one CPU"),
+        ],
+    )
+    def test_launches_of_unlike_pace_do_not_count(self, kept, moved, why):
+        assert self.ruled(self.pairs(kept, 6, 20.0)).level is Level.FAIL
+        apart = self.ruled(self.pairs(kept, 6, 20.0, moved=moved))
+        assert apart.level is Level.INCONCLUSIVE
+        assert why in apart.why
 
     def test_rounds_are_made_until_the_pairs_that_count_decide_up_to_three_times_as_many(
-        self, pingpong
+        self, kept
     ):
-        slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = to_compare([slow, fast], [slow], None)
-        alone = dataclasses.replace(kept, paired=())
-        assert kept.rounds() == 3 * alone.rounds()
-
-        def made(count: int, *ratios: float, moved: float = 25.0) -> RepeatCase:
-            """Pairs of these ratios in rotation; the CPUs so far apart at the end of one side."""
-            done = self.next_to(launched_on(kept, count), *ratios)
-            launches = [
-                dataclasses.replace(
-                    one,
-                    paces=(25.0, moved),
-                    peers=(dataclasses.replace(one.peers[0], paces=(25.0, 25.0)),),
-                )
-                for one in done.launches
-            ]
-            return dataclasses.replace(done, launches=tuple(launches))
-
-        assert not undecided(made(6, 5.0, 6.0))
+        assert kept.rounds() == 3 * replace(kept, paired=()).rounds()
+        assert not undecided(self.pairs(kept, 6, 5.0, 6.0))
         for moved in (25.0, 150.0):
-            assert undecided(made(kept.rounds() - 1, 5.0, 20.0, moved=moved)).whole
-            assert not undecided(made(kept.rounds(), 5.0, 20.0, moved=moved))
+            several = (kept.rounds() - 1, kept.rounds())
+            less, most = (self.pairs(kept, count, 5.0, 20.0, moved=moved) for count in several)
+            assert undecided(less).whole
+            assert not undecided(most)
 
-    def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
-        slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = to_compare([slow, fast], [slow], None)
-
-        def made(count: int, busy: int) -> RepeatCase:
-            done = self.next_to(launched_on(kept, count), 5.0, 20.0)
-            loads = [(BUSY,)] * busy + [()] * (count - busy)
-            pairs = zip(done.launches, loads, strict=True)
-            launches = [dataclasses.replace(one, loads=load) for one, load in pairs]
-            return dataclasses.replace(done, launches=tuple(launches))
-
+    def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, kept):
         alone = kept.rounds_alone()
-        assert undecided(made(alone - 1, alone - 2)).whole
-        assert not undecided(made(alone, alone - 1))
-        assert undecided(made(alone, alone // 2)).whole
-        assert not undecided(made(2 * alone, alone + 1))
+        for count, busy, still in (
+            (alone - 1, alone - 2, True),
+            (alone, alone - 1, False),
+            (alone, alone // 2, True),
+            (2 * alone, alone + 1, False),
+        ):
+            assert bool(undecided(self.pairs(kept, count, 5.0, 20.0, busy=busy))) is still
+        # Where none of its launches was undisturbed, they are as many as a failure takes.
+        kept = replace(kept, subject=replace(kept.subject, measured=noisy(kept.subject.measured)))
+        for count, busy, still in ((5, 5, True), (6, 0, True), (6, 6, False)):
+            assert bool(undecided(self.pairs(kept, count, 5.0, 20.0, busy=busy))) is still
 
-    def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, pingpong):
-        slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = to_compare([slow, fast], [slow], None)
+    def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, kept):
         ratios = (*[5.0, 6.0, 5.5, 4.0, 6.5, 7.0], 18.0, *[5.0, 6.0])
-        assert undecided(self.next_to(launched_on(kept, 8), *ratios)).whole
-        done = self.next_to(launched_on(kept, 9), *ratios)
+        assert undecided(self.pairs(kept, 8, *ratios)).whole
+        done = self.pairs(kept, 9, *ratios)
         assert not undecided(done)
-        subject = done.repeated
-        (finding, *_) = compared("envelope", subject, *kept.peers)
+        finding = self.ruled(done)
         assert (finding.level, finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
 
     def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
-        slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
-        assert to_compare(several, [slow], None)
-        low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
-        red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
-        red = dataclasses.replace(red, subject=red.repeated, launches=())
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        red = launched_on(replace(slow, limits=below(slow.subject.measured, 0.1)), 3, 20.0)
+        red = replace(red, subject=red.repeated, launches=())
         assert repeat_cases.failed(red, None, ended=True)
-        assert to_compare([red, fast], [fast], None) == []
-        assert to_compare([red, fast], [red], None) == []
-
-    def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
-        several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = to_compare(several, several[:1], None)
-        busy = kept.subject.measured.with_launches(
-            [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
-        )
-        kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
-        still_open = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (5, 6)]
-        busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (5, 6)]
-        assert [bool(undecided(done)) for done in still_open] == [True, True]
-        assert [bool(undecided(done)) for done in busy] == [True, False]
+        assert to_compare([red, fast], [red, fast], None) == []
 
     def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
         slow, fast = (
@@ -565,8 +519,8 @@ class TestCompared:
             for one in self.configurations(pingpong, 1.2, 1.0)
         )
         baseline = ScoreBaseline("gige", "mpi-1")
-        for one in (slow, fast):
-            (kept,) = to_compare([slow, fast], [one], baseline)
-            assert kept.baseline == baseline
-            assert undecided(kept).whole
+        several = to_compare([slow, fast], [slow, fast], baseline)
+        assert [(one.baseline, bool(undecided(one).whole)) for one in several] == [
+            (baseline, True)
+        ] * 2
         assert to_compare([slow, fast], [slow, fast], None) == []

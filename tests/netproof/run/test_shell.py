@@ -27,30 +27,34 @@ set +e
 PORT = "15077"
 
 
+def unshared() -> list[str]:
+    """Command that begins in namespaces of its own, if the kernel gives us any."""
+    command = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
+    if subprocess.run([*command, "true"], capture_output=True).returncode:
+        pytest.skip("this kernel gives us no network namespace")
+    return command
+
+
+def bash(folder: Path, text: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Shell text in a network of its own: what bash ended with, and what it said."""
+    env = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **env}
+    command = [*unshared(), "bash", "-c", text]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture
 def ran(tmp_path):
-    """Shell text in a network of its own: what bash ended with, and what it said."""
+    """Shell text in ``NETWORK``, beside ``nptcp.sh``."""
     for name in ("nptcp.sh", "load.sh"):
         shutil.copy(SHELL / name, tmp_path)
-    script = tmp_path / "nptcp.sh"
-    text = script.read_text()
-    assert "CONNECT_S=20\n" in text
-    script.write_text(text.replace("CONNECT_S=20\n", "CONNECT_S=2\n"))
-    unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
-    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
-        pytest.skip("this kernel gives us no network namespace")
+    changed(tmp_path, "CONNECT_S=20\n", "CONNECT_S=2\n")
+    return lambda command: bash(tmp_path, NETWORK + command)
 
-    def run(command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*unshare, "bash", "-c", NETWORK + command],
-            cwd=tmp_path,
-            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
 
-    return run
+def changed(folder: Path, old: str, new: str) -> None:
+    script = folder / "nptcp.sh"
+    assert old in script.read_text()
+    script.write_text(script.read_text().replace(old, new))
 
 
 def end(rank: int, address: str) -> str:
@@ -79,8 +83,7 @@ def test_a_receiver_may_come_up_after_the_sender(ran, tmp_path, later_s):
 
 @pytest.mark.slow
 def test_where_nobody_ever_listens_the_sender_says_that_it_was_refused(ran, tmp_path):
-    script = tmp_path / "nptcp.sh"
-    script.write_text(script.read_text().replace('"$tries" -ge 200', '"$tries" -ge 5'))
+    changed(tmp_path, '"$tries" -ge 200', '"$tries" -ge 5')
     done = ran(end(1, "127.0.0.1"))
     assert done.returncode == 246
     assert "no answer" not in done.stderr
@@ -88,8 +91,7 @@ def test_where_nobody_ever_listens_the_sender_says_that_it_was_refused(ran, tmp_
 
 @pytest.mark.slow
 def test_nothing_is_left_of_what_insists_once_the_sender_has_ended(ran, tmp_path):
-    script = tmp_path / "nptcp.sh"
-    script.write_text(script.read_text().replace("CONNECT_S=2\n", "CONNECT_S=600\n"))
+    changed(tmp_path, "CONNECT_S=2\n", "CONNECT_S=600\n")
     program = tmp_path / "bin" / "NPtcp"
     program.parent.mkdir()
     # A program that came and went before anybody looked.
@@ -135,25 +137,11 @@ network_after n1 0
 
 def counted(meanwhile: str, *, before: str = "", **env: str) -> str:
     """Standard error of a launch in namespaces of its own."""
-    unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
-    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
-        pytest.skip("this kernel gives us no network namespace")
     with tempfile.TemporaryDirectory() as folder:
-        for script in SHELL.iterdir():
-            shutil.copy(script, folder)
-        done = subprocess.run(
-            [
-                *unshare,
-                "bash",
-                "-c",
-                "set -e\n" + before + "\nset +e\n" + LAUNCH.format(meanwhile=meanwhile),
-            ],
-            cwd=folder,
-            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **env},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        shutil.copytree(SHELL, folder, dirs_exist_ok=True)
+        launch = LAUNCH.format(meanwhile=meanwhile)
+        done = bash(Path(folder), f"set -e\n{before}\nset +e\n{launch}", **env)
+    assert done.returncode == 0, done.stderr
     return done.stderr
 
 
@@ -168,45 +156,36 @@ OWN_SYSFS = (
 )
 
 
-def test_what_a_carrier_does_between_two_launches_counts_with_the_second():
+FLAP = "ip link set two down; ip link set two up"
+LAUNCHED = ". ./counters.sh; set +e; network_before n1; network_after n1 0 2>/dev/null"
+
+
+@pytest.mark.parametrize(
+    ("before", "meanwhile"),
+    [
+        ("", FLAP),
+        (f"{LAUNCHED}; {FLAP}", ""),
+        # The second launch fails.
+        (
+            f"{LAUNCHED}; network_before n1; ip link set two down;"
+            " network_after n1 137 2>/dev/null; ip link set two up",
+            "",
+        ),
+        pytest.param(
+            f"SLURMD_NODENAME=n1 python3 -IS ./node.py node one >/dev/null; {FLAP}",
+            "",
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["during a launch", "between two", "in a failed one", "since a node described itself"],
+)
+def test_what_a_carrier_did_until_the_end_of_a_launch_counts_with_it(before, meanwhile):
     # An interface that comes up with IPv6 sends packets of its own.
     quiet = "for i in one two; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done"
-    up = f"{quiet}; ip link set one up; ip link set two up"
-    flap = "ip link set two down; ip link set two up"
-    first = (
-        f"{OWN_SYSFS} {up}; . ./counters.sh; set +e;"
-        f" network_before n1; network_after n1 0 2>/dev/null; {flap}"
-    )
-    found = read(counted("", before=first))
+    up = "ip link set one up; ip link set two up"
+    found = read(counted(meanwhile, before=f"{OWN_SYSFS} {quiet}; {up}; {before}"))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
     assert found.value("n1", "interface", "one", "rx_bytes") == 0
-
-
-def test_what_a_failed_launch_saw_counts_with_the_next_one():
-    first = (
-        f"{OWN_SYSFS} ip link set one up; ip link set two up; . ./counters.sh; set +e;"
-        " network_before n1; network_after n1 0 2>/dev/null;"
-        " network_before n1; ip link set two down; network_after n1 137 2>/dev/null;"
-        " ip link set two up"
-    )
-    found = read(counted("", before=first))
-    assert found.value("n1", "interface", "one", "carrier_changes") == 2
-
-
-@pytest.mark.slow
-def test_a_node_that_described_itself_began_then():
-    up = "ip link set one up; ip link set two up"
-    flap = "ip link set two down; ip link set two up"
-    node = "SLURMD_NODENAME=n1 python3 -IS ./node.py node one >/dev/null"
-    described = f"{OWN_SYSFS} {up}; {node}; {flap}"
-    found = read(counted("", before=described))
-    assert found.value("n1", "interface", "one", "carrier_changes") == 2
-
-
-def test_a_link_that_goes_and_comes_changes_its_carrier_twice():
-    up = "ip link set one up; ip link set two up"
-    found = read(counted("ip link set two down; ip link set two up", before=f"{OWN_SYSFS} {up}"))
-    assert found.value("n1", "interface", "one", "carrier_changes") == 2
     assert found.value("n1", "interface", "lo", "carrier_changes") == 0
 
 
@@ -220,7 +199,7 @@ def test_without_a_sysfs_of_its_own_carriers_are_not_known():
     assert found.value("n1", "interface", "lo", "tx_bytes") > 0
 
 
-def test_what_went_over_loopback_is_counted_in_short_lines_and_the_cost_is_told():
+def test_what_went_over_loopback_is_counted_in_short_lines_with_the_cost():
     said = counted("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=OWN_SYSFS)
     found = read(said)
     sent = found.value("n1", "interface", "lo", "tx_bytes")

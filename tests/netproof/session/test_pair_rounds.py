@@ -31,31 +31,22 @@ def read(folder: Path) -> tuple:
     return pair_rounds.read(folder, WHERE, PARTITION.max_message_bytes)
 
 
-def test_each_round_has_every_node_once_with_its_partner_of_then():
+def test_the_group_that_imb_printed_is_the_pair_of_its_ranks():
     launches, faults, crashes = read(RECORDED)
     assert not faults
     assert not crashes
     assert [one.round for one in launches] == [1, 2, 3]
-    pairs = [frozenset(pair) for one in launches for pair in one.pairs]
-    assert len(set(pairs)) == 6
-    for one in launches:
-        assert sorted(one.nodes()) == list(NODES)
-        assert one.ranks == one.nodes()
-        assert sorted(load.node for load in one.loads) == list(NODES)
-
-
-def test_the_group_that_imb_printed_is_the_pair_of_its_ranks():
+    assert all(one.ranks == one.nodes() for one in launches)
     printed = (RECORDED / "pairs.1.out").read_text()
-    second = [line.split() for line in printed.splitlines() if line.split()[:1] == ["1"]]
-    one = read(RECORDED)[0][0]
-    assert [float(row[3]) for row in second] == list(one.curves[1].time_us)
-    assert one.times_us[1] == float(second[0][3])
-    size = PARTITION.max_message_bytes
-    assert one.rates_mb_s[1] == pytest.approx(size / float(second[1][3]))
-    # What its pairs had to send are the calls that IMB printed, both ways.
     rows = [line.split() for line in printed.splitlines() if line.split()[:1] in (["0"], ["1"])]
     assert len(rows) == 4
-    assert one.payload == sum(2 * int(size) * int(calls) for _, size, calls, *_ in rows)
+    second = [float(row[3]) for row in rows if row[0] == "1"]
+    assert second == list(launches[0].curves[1].time_us)
+    assert launches[0].times_us[1] == second[0]
+    assert launches[0].rates_mb_s[1] == pytest.approx(PARTITION.max_message_bytes / second[1])
+    # What its pairs had to send are the calls that IMB printed, both ways.
+    sent = sum(2 * int(size) * int(calls) for _, size, calls, *_ in rows)
+    assert launches[0].payload == sent
 
 
 def test_a_stream_is_one_size_from_the_first_node_to_the_second():
@@ -64,18 +55,15 @@ def test_a_stream_is_one_size_from_the_first_node_to_the_second():
     assert (one.stream, one.alone) == (True, True)
     assert one.pairs[0] == ("gige-1", "gige-2")
     assert one.curves[0].sizes == (8192,)
-    # As IMB printed it: MB/s, and messages a second.
-    assert one.rates_mb_s[0] == pytest.approx(115.48, rel=1e-3)
-    assert one.times_us[0] == pytest.approx(1e6 / 14096)
     # 60 times a window of 64 messages of 8192 bytes, one way.
     assert one.payload == 60 * 64 * 8192
 
 
 def test_a_launch_that_ran_on_other_nodes_is_none(folder: Path):
     path = folder / "pairs.2.err"
-    told = path.read_text()
+    said = path.read_text()
     one, other = NODES[:2]
-    path.write_text(told.replace(one, "X").replace(other, one).replace("X", other))
+    path.write_text(said.replace(one, "X").replace(other, one).replace("X", other))
     launches, faults, _ = read(folder)
     assert [one.number for one in launches] == [1, 3]
     assert "pairs.2 ran on" in faults[0]
@@ -108,7 +96,6 @@ def test_a_launch_of_one_pair_that_fails_names_its_nodes(tmp_path: Path):
 
 
 def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
-    """Of a testbed on which one of four uplinks had half of its rate."""
     folder = RECORDED.with_name("both-ways")
     (one,), faults, _ = pair_rounds.read(folder, ("testbed", "tree", "intelmpi"), 16384)
     assert not faults
@@ -116,12 +103,6 @@ def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
     assert not one.alone
     # 60 calls of each size, both ways, of eight pairs.
     assert one.payload == 8 * 2 * 60 * (4 + 16384)
-    behind = {f"tree-{n}" for n in range(1, 5)}
-    rates = {bool(behind & {*pair}): [] for pair in one.pairs}
-    for pair, rate in zip(one.pairs, one.rates_mb_s, strict=True):
-        rates[bool(behind & {*pair})].append(rate)
-    assert [len(several) for several in rates.values()] == [4, 4]
-    assert max(rates[True]) < 0.6 < 1.0 < min(rates[False])
     # Nodes that the job did not get are deferred.
     kept = PairRounds("testbed", "tree", "intelmpi", one.nodes(), (one,), "1", "quick", 1)
     kept = kept.without(["tree-2", "tree-17"], 600.0)

@@ -56,14 +56,6 @@ def test_ranks_fill_the_nodes_and_those_of_a_pair_are_on_two():
     assert "-npmin 2 " in text(*pingpong)
 
 
-def test_tcp_and_mpi_take_turns_within_each_variant():
-    steps = steps_of(NETPIPE, 3, PARTITION, 1)
-    assert len(steps) == 2 * 2 * 2 * 3
-    for tcp, mpi in zip(steps[::2], steps[1::2], strict=True):
-        assert tcp.subject.startswith("tcp-")
-        assert mpi.name == tcp.name.replace("tcp-", "mpi-")
-
-
 def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
     subjects = {"tcp-inter-node-oneway", "mpi-intra-node-bidirectional"}
     few = [case for case in NETPIPE if netpipe.BENCHMARK.subject(case) in subjects]
@@ -152,11 +144,3 @@ def test_netpipe_starts_over_both_protocols_between_nodes_and_inside_one():
     assert commands["start-tcp-2x1.1"].endswith(f"{tcp} '{{address}}' '{{port}}' {least}")
     assert "'--nodelist={node-1},{node-2}'" in commands["start-mpi-2x1.1"]
     assert "'--nodelist={node-1}'" in commands["start-mpi-2x2.1"]
-
-
-def test_a_plan_is_read_as_it_was_written(tmp_path):
-    steps = tuple(steps_of(NETPIPE, 1, TWIN))
-    (plan.JobPlan(3, TWIN.model_dump(), (steps,), transport=("srun", "x"))).write(tmp_path)
-    found = plan.JobPlan.read(tmp_path / plan.PLAN_FILE)
-    assert (found.seed, found.rounds, found.transport) == (3, (steps,), ("srun", "x"))
-    assert found.partition == TWIN

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import shutil
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch, Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import JobPlan
+from netproof.session.session import CheckResult
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 REFERENCES = scale.ROOT / "reference-values" / "testbed.yaml"
@@ -31,7 +33,7 @@ def apart(folder: Path, *, report: bool = True) -> Path:
     """A recorded session of which each test has a record, and its report, in ``folder``."""
     document = json.loads(RECORDED.read_text())
     own = records.make_folder(folder)
-    fields = {one.name for one in dataclasses.fields(Measured)}
+    own_keys = {one.name for one in fields(Measured)}
     for run in document["runs"]:
         jobs: dict[tuple[str, ...], list] = {}
         for number, test in enumerate(run["testcases"]):
@@ -49,8 +51,10 @@ def apart(folder: Path, *, report: bool = True) -> Path:
             place = (*(test[key] for key in WHERE), jobid)
             # Recorded sessions do not have their jobs.
             if place in jobs:
-                cases = [{key: one[key] for key in fields & {*one}} for one in jobs[place]]
-                shared = {key: one for key, one in jobs.pop(place)[0].items() if key not in fields}
+                cases = [{key: one[key] for key in own_keys & {*one}} for one in jobs[place]]
+                shared = {
+                    key: one for key, one in jobs.pop(place)[0].items() if key not in own_keys
+                }
                 values[records.CASES] = {"shared": shared, "cases": cases}
             if values:
                 kept = {key: test[key] for key in ("display_name", "unique_name", *WHERE)}
@@ -189,36 +193,36 @@ def test_the_newest_session_may_be_one_without_a_report(tmp_path):
     assert session.newest(tmp_path) == later
 
 
+def described(where: tuple[str, ...], name: str, folder: Path, kind: str) -> dict[str, Any]:
+    """A test of ReFrame's as its record has it; ``folder``: of its job."""
+    place, names = dict(zip(WHERE, where, strict=True)), ("display_name", "unique_name")
+    more = {"netproof_kind": kind, "stagedir": str(folder), "outputdir": "", "job_nodelist": None}
+    return {**place, **dict.fromkeys(names, name), **more}
+
+
 def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folder(tmp_path):
     job = shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job" / "mpich")
     (job / "job_nodes.json").write_text('{"7": []}')
-    cases = [Case("testbed", "gige", "mpich", "imb", name, 2, 1) for name in ("PingPong", "Bcast")]
+    where = ("testbed", "gige", "mpich")
+    cases = tuple(Case(*where, "imb", name, 2, 1) for name in ("PingPong", "Bcast"))
     recorded = session.load(DATA / "sessions" / "faulty.json").results
-    where = next(one.extras for one in recorded if one.measured)
-    JobPlan(
-        3,
-        where["partition_extras"],
-        environment_extras={"mpi_over_tcp": True},
-        cases=tuple(cases),
-        launches=1,
-    ).write(job)
-    test = dict(zip(WHERE, ("testbed", "gige", "mpich"), strict=True))
-    test |= {
-        "display_name": "ImbJob",
-        "unique_name": "ImbJob",
-        "outputdir": "",
-        "job_nodelist": None,
-    }
-    test |= {"stagedir": str(job.parent), "netproof_kind": "launches"}
+    extras = next(one.extras for one in recorded if one.measured)["partition_extras"]
+    over_tcp = {"mpi_over_tcp": True}
+    JobPlan(3, extras, environment_extras=over_tcp, cases=cases, launches=1).write(job)
+    test = described(where, "ImbJob", job.parent, "launches")
     own = records.make_folder(tmp_path)
     records.write(records.new_path(own, test), test, {})
+
+    def by_function() -> dict[str, CheckResult]:
+        return {one.case.function: one for one in session.load(own).results if one.case}
+
     # Its job goes on, and may still measure the other.
-    assert [one.case.function for one in session.load(own).results if one.case] == ["PingPong"]
+    assert [*by_function()] == ["PingPong"]
     # One that was ended with the run has not run the rest.
     job_files.JobReport("python", 1.0, 1.0, 0.1, ended="it was ended from outside").write(job)
-    assert [one.case.function for one in session.load(own).results if one.case] == ["PingPong"]
+    assert [*by_function()] == ["PingPong"]
     job_files.JobReport("python", 1.0, 1.0, 0.1).write(job)
-    found = {one.case.function: one for one in session.load(own).results if one.case}
+    found = by_function()
     assert found["PingPong"].measured.launches
     assert (found["PingPong"].extras["seed"], found["PingPong"].measured.jobid) == (3, "7")
     assert found["Bcast"].measured is None
@@ -226,21 +230,18 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     # The job's own record, which it leaves once all is decided, has its repeats too.
     planned = JobPlan.read(job / "plan.json")
     read = found["PingPong"].measured
-    read = read.with_launches([*read.launches, dataclasses.replace(read.launches[0], further=True)])
+    read = read.with_launches([*read.launches, replace(read.launches[0], further=True)])
     values = records.cases_of(job, planned, {cases[0]: read, cases[1]: Incomplete("x")})
     path = job / records.JOB_RECORD
     records.write(path, {}, {records.CASES: values})
-    found = {one.case.function: one for one in session.load(own).results if one.case}
+    found = by_function()
     assert (found["PingPong"].measured, found["Bcast"].reason) == (read, "x")
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(NetproofError, match=r"record\.json: is damaged or cut short"):
         session.load(own)
     path.unlink()
     # Another job, which ReFrame had read, hides nothing of it in any of its environments.
-    before = {
-        "case": {**dataclasses.asdict(cases[0]), "benchmark": "osu", "function": "bw"},
-        "why": "x",
-    }
+    before = {"case": asdict(cases[0]) | {"benchmark": "osu", "function": "bw"}, "why": "x"}
     other = {**test, "unique_name": "OsuJob", "stagedir": str(tmp_path / "gone")}
     read = {records.CASES: {"shared": {}, "cases": [before]}}
     parts = {"mpich": read, "openmpi": read}
@@ -254,13 +255,11 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
 
 def test_rounds_of_pairs_that_reframe_never_looked_at_are_read_from_their_job(tmp_path):
     planned = JobPlan.read(DATA / "jobs" / "pairs" / "plan.json")
-    rounds = dataclasses.replace(planned.task_of(PairRounds), jobid="7", nodes=("gige-1", "gige-2"))
+    rounds = replace(planned.task_of(PairRounds), jobid="7", nodes=("gige-1", "gige-2"))
     (tmp_path / "job").mkdir()
     values = {records.PAIRS: {**codec.encode(rounds), "partition_extras": planned.extras}}
     records.write(tmp_path / "job" / records.JOB_RECORD, {}, values)
-    test = dict(zip(WHERE, planned.where, strict=True)) | {"display_name": "PairJob"}
-    test |= {"unique_name": "PairJob", "netproof_kind": "launches", "job_nodelist": None}
-    test |= {"stagedir": str(tmp_path / "job"), "outputdir": ""}
+    test = described(planned.where, "PairJob", tmp_path / "job", "launches")
     own = records.make_folder(tmp_path)
     records.write(records.new_path(own, test), test, {})
     (found,) = session.load(own).with_pairs
