@@ -19,7 +19,7 @@ from netproof.session.session import JobRecord
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What is asked of an experiment.
+    """Base of what is asked of an experiment.
 
     ``nodes``: of its job; where any number from ``LEAST_NODES`` on will do, the most, or 0 for all
     that are usable, and ``WHY`` fewer will not; ``ranks``: of its job, 0 where its nodes decide.

@@ -83,45 +83,21 @@ def test_what_the_references_do_not_name_fails_before_anything_runs(run, tmp_pat
         assert "object at 0x" not in reason
 
 
-def altered_checks(folder: Path, *changes: tuple[str, str]) -> Path:
-    """A copy of checks/imb.py in a folder of its own, with texts replaced."""
-    text = (ROOT / "checks" / "imb.py").read_text()
-    for old, new in changes:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    folder.mkdir()
-    (folder / "imb.py").write_text(text)
-    return folder
-
-
-HOOKS = (
-    "import reframe as rfm\n",
-    "import reframe as rfm\nfrom reframe.core.builtins import run_after\n",
-)
-SKIPPED = (
-    '    functions = registry.named("imb").names(default=True)\n',
-    """    functions = registry.named("imb").names(default=True)
-
+MAINTENANCE = """
     @run_after("setup")
     def maintain(self):
-        self.skip_if(self.current_environ.name in NAMES, "maintenance")
-""",
-)
-FEWER = """import runpy
-site_configuration = runpy.run_path("SITE")["site_configuration"]
-for partition in site_configuration["systems"][0]["partitions"]:
-    partition["environs"].remove("intelmpi")
+        self.skip_if(self.current_environ.name == "mpich", "maintenance")
 """
-
-
-def skipping(folder: Path, *environments: str) -> Path:
-    old, new = SKIPPED
-    return altered_checks(folder, HOOKS, (old, new.replace("NAMES", str(environments))))
 
 
 def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     """Its job runs in the first of its environments."""
-    checks = skipping(tmp_path / "checks", "mpich")
+    text = (ROOT / "checks" / "imb.py").read_text()
+    functions = '    functions = registry.named("imb").names(default=True)\n'
+    assert text.count(functions) == 1
+    text = text.replace(functions, functions + MAINTENANCE)
+    checks = tmp_path / "imb.py"
+    checks.write_text(f"from reframe.core.builtins import run_after\n{text}")
     ran = run(tmp_path, *GIGE, str(checks), "--dry-run")
     assert ran.returncode == 0, ran.stdout
     judged = run(tmp_path, *VERDICT)
@@ -131,26 +107,6 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     assert f"FAIL 30 cases {skipped} printed FAIL" in said
     jobs = [f"testbed:gige mpich ImbJob %partition=gige %ranks={count}" for count in (2, 4)]
     assert f"FAIL 2 tests ({', '.join(jobs)}): was skipped: the reason is in what ReFrame" in said
-
-
-def test_an_environment_that_vanished_is_missed(run, tmp_path):
-    """The two runs are dry ones: what matters is what their reports name."""
-    dry = (*GIGE, str(ROOT / "checks" / "imb.py"), "-n", "ImbPingPong", "--dry-run")
-    site = altered_site(tmp_path, FEWER)
-    for number, folder in ((1, ROOT / "site-config"), (2, site)):
-        report = str(tmp_path / f"run-{number}.json")
-        ran = run(tmp_path, *dry, RFM_CONFIG_PATH=str(folder), RFM_REPORT_FILE=report)
-        assert ran.returncode == 0, ran.stdout
-    judged = run(
-        tmp_path,
-        *("netproof", "verdict", "run-2.json", "testbed:gige", "--all"),
-        RFM_CONFIG_PATH=str(site),
-    )
-    assert judged.returncode == 1
-    assert (
-        f"FAIL testbed:gige intelmpi: ran in {tmp_path}/run-1.json, and the configuration has it"
-        in unwrapped(judged.stdout)
-    )
 
 
 UNUSABLE = """import runpy

@@ -45,7 +45,9 @@ def written_site(folder: Path, changes: str, begin: str = TESTBED_SITE) -> str:
 def settings_of(
     folder: Path, more: str = "", *, others: int = 1, **extras: object
 ) -> dict[str, str]:
-    """Of a command that reports into ``folder``; a launch is disturbed above ``others`` (1: never).
+    """Variables of a command that reports into ``folder``.
+
+    A launch is disturbed above ``others`` (1: never).
 
     The machine under the testbed may have other work, and what tests look for is far larger.
     ``more``: lines of the site's file; ``extras``: further ones of each partition.

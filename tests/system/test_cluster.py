@@ -138,7 +138,7 @@ def test_a_checkout_without_its_environment_says_what_to_run(tmp_path):
     assert "run ci/setup first" in result.stderr
 
 
-def test_a_user_who_is_not_root_is_told_so():
+def test_a_user_who_is_not_root_is_refused():
     # Loaded as root and run as nobody, who may not look into every checkout.
     program = (
         f"import os, sys; sys.path.insert(0, {str(ROOT)!r}); from ci.testbed.command import main;"

@@ -1,4 +1,4 @@
-"""What ``netproof measure`` finds on the testbed, and that nodes are as they were afterwards."""
+"""``netproof measure`` on the testbed, whose nodes are as they were afterwards."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def lines() -> Iterator[None]:
 
 
 def planted() -> list[str]:
-    """What `testbed status` says is planted."""
+    """Faults that `testbed status` shows."""
     return [line for line in done("status").splitlines() if line.startswith("FAULT ")]
 
 
@@ -182,17 +182,17 @@ def test_a_link_that_went_down_is_a_pause_of_single_calls_at_its_time(measure, t
     planting.start()
     try:
         settings = settings_of(tmp_path)
-        (told,) = measure(settings, "tails", *WHERE, "--seconds", "12")["tails"]
+        (found,) = measure(settings, "tails", *WHERE, "--seconds", "12")["tails"]
     finally:
         planting.join()
         verb("lift")
     assert said[0].startswith("0 "), said
-    assert told["nodes"] == ["gige-1", "gige-2"]
-    assert told["calls"] > 2000
-    assert 6 < told["seconds"] < 40
-    longest = told["pauses"][0]
+    assert found["nodes"] == ["gige-1", "gige-2"]
+    assert found["calls"] > 2000
+    assert 6 < found["seconds"] < 40
+    longest = found["pauses"][0]
     # TCP waits ever longer before it sends again.
     assert 0.5e6 < longest["took_us"] < 6e6
     assert 0 < longest["until"] - moments[0] < 5
-    changes = {(one["node"], one["interface"]) for one in told["carrier_changes"]}
+    changes = {(one["node"], one["interface"]) for one in found["carrier_changes"]}
     assert ("gige-2", "eth1") in changes

@@ -123,8 +123,8 @@ def test_what_the_file_plants_is_there_and_comes_back_with_up():
     assert "FAULT" not in done("status")
     done("plant", "one-2", "rate=0.5", "net.ipv4.tcp_sack=0", "busy_cpus=1")
     restored()
-    told = {line for line in done("status").splitlines() if line.startswith("FAULT")}
-    assert told == {"FAULT one-4 rate=0.5", "FAULT one-4 delay=300"}
+    faults = {line for line in done("status").splitlines() if line.startswith("FAULT")}
+    assert faults == {"FAULT one-4 rate=0.5", "FAULT one-4 delay=300"}
     assert inside("one-2", "sysctl", "-n", "net.ipv4.tcp_sack").strip() == "1"
     assert not [p for p in processes.running() if p.role == planting.BUSY_ROLE]
 
@@ -149,17 +149,17 @@ def test_a_fault_for_a_time_is_lifted_after_it_and_when_its_command_is_ended(num
     assert "one-2 mtu" not in done("status")
 
 
-def test_a_fault_that_was_taken_away_by_hand_is_told_and_mended():
+def test_a_fault_that_was_taken_away_by_hand_is_shown_and_mended():
     done("plant", "one-1", "loss=0.1", "busy_cpus=1")
     inside("switches", "tc", "qdisc", "del", "dev", "one-1", "clsact")
     (loop,) = [p for p in processes.running() if p.role == planting.BUSY_ROLE]
     os.kill(loop.pid, signal.SIGKILL)
     os.kill(programs()["one-4"], signal.SIGKILL)
-    told = verb("status")
-    assert told.returncode == 1
-    assert "DOWN one-1: share of frames lost at the switch's end is 0.000000" in told.stdout
-    assert "DOWN one-1: 0 CPUs are kept busy and 1 should be" in told.stdout
-    assert "DOWN one-4: its packets are not held as they should be" in told.stdout
+    shown = verb("status")
+    assert shown.returncode == 1
+    assert "DOWN one-1: share of frames lost at the switch's end is 0.000000" in shown.stdout
+    assert "DOWN one-1: 0 CPUs are kept busy and 1 should be" in shown.stdout
+    assert "DOWN one-4: its packets are not held as they should be" in shown.stdout
     # They pass.
     inside("one-4", "ping", "-c1", "-W5", "198.18.1.1")
     done("lift", "one-1")
@@ -170,7 +170,7 @@ def test_a_fault_that_was_taken_away_by_hand_is_told_and_mended():
     done("status")
 
 
-def test_what_the_kernel_does_not_take_is_told_and_all_is_as_before():
+def test_what_the_kernel_does_not_take_is_refused_and_all_is_as_before():
     before = kernel()
     ran = verb("plant", "one-1", "rate=0.5", "net.ipv4.tcp_sack=300")
     assert ran.returncode == 1

@@ -181,21 +181,10 @@ MISTAKES = {
     "constraint": (ACCESS, f'{ACCESS}, "--constraint=none"', "'sinfo -o %f' lists"),
     "reservation": (ACCESS, f'{ACCESS}, "--reservation=none"', "'scontrol show reservation'"),
     "memory": (ACCESS, f'{ACCESS}, "--mem=900G"', "memory, CPUs, GPUs"),
-    "CPUs": (ACCESS, f'{ACCESS}, "--mincpus=99"', "memory, CPUs, GPUs"),
-    "GPU": (ACCESS, f'{ACCESS}, "--gres=gpu:1"', "memory, CPUs, GPUs"),
     "node list": (ACCESS, f'{ACCESS}, "--nodelist=gpu01"', "that is in another partition"),
-    "time": (ACCESS, f'{ACCESS}, "--time=5"', "'--time=5', which each job has of its own"),
-    "partition": ("{name}", "{name}s", "names 'debugs', which Slurm does not have"),
-    "nodes": ('"two nodes", 2', '"two nodes", 3', "is 3, and Slurm's partition debug has 2"),
-    "time limit": ('"20m"', '"2h"', "Slurm's partition debug allows 30 minutes"),
     "PMI plugin": ('"pmi2"', '"pmi3"', "is 'pmi3', and srun has"),
-    "key": ('"interface"', '"interfaces"', "did you mean 'interface'"),
     "module": ("openmpi/4.1.4", "openmpi/4.9", "'module -t avail' lists"),
-    "no module system": ('"envmod"', '"nomod"', "and this shell has 'tmod4'"),
     "Lmod": ('"envmod"', '"lmod"', "modules_system is to be what this shell has: 'tmod4'"),
-    "launcher": ('"srun"', '"mpirun"', "the checks need 'srun'"),
-    "ranks of a node": ('node": 1,', 'node": 16,', "is 16, but processor.num_cpus only 4"),
-    "ranks": ("ranks=(2,)", "ranks=(2, 64)", "need 64 nodes, and nodes is 2"),
 }
 
 MISTAKES_OF_NODES = {

@@ -95,13 +95,12 @@ def center(page: Page, element: str) -> tuple[float, float]:
 
 
 def hovered(page: Page, element: str) -> str:
-    """What the tooltip tells of an element."""
+    """Text of the tooltip on an element."""
     x, y = center(page, element)
     page.mouse.move(1, 1)
     page.mouse.move(x, y)
     page.wait_for_function(f"{TOOLTIP} !== null")
-    told: str = page.evaluate(f"{TOOLTIP}.innerText")
-    return told
+    return str(page.evaluate(f"{TOOLTIP}.innerText"))
 
 
 def test_pages_open_from_disk_without_errors_or_network_or_serious_finding_of_axe(page, folder):
@@ -167,12 +166,12 @@ FADED = """[...document.querySelectorAll('figure')[0].querySelectorAll('.mark-li
     .map((path) => Number(path.getAttribute('opacity') ?? 1))"""
 
 
-def test_hovering_tells_the_values_and_a_configuration_can_be_picked_and_put_back(page, folder):
+def test_hovering_shows_the_values_and_a_configuration_can_be_picked_and_put_back(page, folder):
     show(page, folder / "imb-sendrecv.html")
-    told = hovered(page, f"{POINTS}[0]")
-    assert "gige mpich" in told or "gige intelmpi" in told
+    shown = hovered(page, f"{POINTS}[0]")
+    assert "gige mpich" in shown or "gige intelmpi" in shown
     for name in ("configuration", "message, bytes", "time, µs", "MAD over launches, µs", "MB/s"):
-        assert name in told
+        assert name in shown
 
     def faded(count: int) -> None:
         page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === {count}")
@@ -194,7 +193,7 @@ def test_hovering_tells_the_values_and_a_configuration_can_be_picked_and_put_bac
     assert picked != "all of them"
 
 
-def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, judge, tmp_path):
+def test_hovering_shows_that_it_was_measured_again_and_in_which_launch(page, judge, tmp_path):
     write(Report(judge("sick.json", "testbed:gige")), tmp_path)
     show(page, tmp_path / "netpipe.html")
     figure = "document.querySelectorAll('figure')[0]"
@@ -205,10 +204,10 @@ def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, jud
     count = page.evaluate(f"{figure}.chartView.data('measured again').length")
     assert page.evaluate(f"{again}.length") == count > 20
     size = "__data__.datum.size_bytes"
-    told = hovered(page, f"{again}.reduce((a, b) => (a.{size} < b.{size} ? a : b))")
-    assert "measured again, launch" in told
-    assert "of 3" in told
-    assert "on gige-1, gige-2" in told
+    shown = hovered(page, f"{again}.reduce((a, b) => (a.{size} < b.{size} ? a : b))")
+    assert "measured again, launch" in shown
+    assert "of 3" in shown
+    assert "on gige-1, gige-2" in shown
 
 
 def test_hostile_text_is_shown_and_does_nothing(page, folder):

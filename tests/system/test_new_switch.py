@@ -105,7 +105,7 @@ def test_alone_it_is_all_that_was_measured_and_has_no_envelope(netproof, folder)
     said = netproof("verdict", "--all").stdout
     assert "no scores: the baseline's partition is no part of what was asked for" in said
     red = "".join(re.findall(r"(?m)^FAIL .*IMB Alltoall 4 ranks.*$", said))
-    # Inversions and guidelines are told in multiples too, of the switch's own times.
+    # Inversions and guidelines are in multiples too, of the switch's own times.
     assert not re.search(rf" µs of testbed:(?!{NEW} )", red)
 
 

@@ -61,17 +61,17 @@ class Place:
         return [
             *(NIGHTLY, "testbed", "--store", str(self.store)),
             *("--to", str(self.folder / "pages"), "--junit", str(self.folder / "junit.xml")),
-            *("--hook", f"cat > {shlex.quote(str(self.folder))}/told"),
+            *("--hook", f"cat > {shlex.quote(str(self.folder))}/heard"),
             *(*options, "--", "-S", "launches=1"),
         ]
 
     def night(self, *options: str) -> subprocess.CompletedProcess[str]:
-        (self.folder / "told").unlink(missing_ok=True)
+        (self.folder / "heard").unlink(missing_ok=True)
         return self.run(*self.command(*options))
 
     def begun(self, *options: str) -> subprocess.Popen[str]:
         """Begin a night in the background."""
-        (self.folder / "told").unlink(missing_ok=True)
+        (self.folder / "heard").unlink(missing_ok=True)
         shown = self.run("env", "-0").stdout
         environment = dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
         return subprocess.Popen(
@@ -80,8 +80,8 @@ class Place:
 
     @property
     def assignment(self) -> str:
-        """What the hook was told."""
-        return (self.folder / "told").read_text()
+        """Standard input of the hook."""
+        return (self.folder / "heard").read_text()
 
     def suite(self) -> ElementTree.Element:
         return ElementTree.parse(self.folder / "junit.xml").getroot()[0]
@@ -135,9 +135,9 @@ def place(run, tmp_path_factory) -> Place:
     return furnished(tmp_path_factory.mktemp("nights"), run)
 
 
-def not_red(status: int, said: str, told: str) -> str:
+def not_red(status: int, said: str, heard: str) -> str:
     """How a night on the healthy testbed ended: what disturbs it may stay inconclusive, no more."""
-    found = re.search(r": (PASSED|INCONCLUSIVE), ", told)
+    found = re.search(r": (PASSED|INCONCLUSIVE), ", heard)
     assert found, said
     assert status == {"PASSED": 0, "INCONCLUSIVE": 3}[found[1]]
     return found[1]
@@ -246,11 +246,11 @@ def test_a_slurmctld_that_goes_away_meanwhile_is_no_failure_of_a_network(place):
     try:
         for pid in place.run("pgrep", "-x", "slurmctld").stdout.split():
             os.kill(int(pid), signal.SIGKILL)
-        told = night.communicate()[0]
+        said = night.communicate()[0]
     finally:
         done("up")
         place.run("scancel", "--name=netproof-testbed")
-    assert night.returncode == 2, told
+    assert night.returncode == 2, said
     assert "NOT JUDGED: slurmctld does not answer: " in place.assignment
     assert "(--patience); the night was ended." in place.assignment
     assert not place.reframes()

@@ -39,7 +39,7 @@ def test_the_testbed_lacks_nothing(run, tmp_path):
     assert faults(run, tmp_path) == {}
 
 
-def test_a_short_limit_and_too_few_nodes_are_told_with_slurms_reason(run, tmp_path, hurt):
+def test_a_short_limit_and_too_few_nodes_are_named_with_slurms_reason(run, tmp_path, hurt):
     nodes, limit = sorted(faults(run, tmp_path).values(), reverse=True)
     assert "is 30m, and Slurm's partition gige allows 10 minutes" in limit
     assert "has 3 usable nodes of 4, and 4 are needed" in nodes

@@ -23,7 +23,7 @@ def library(tmp_path_factory) -> Path:
 
 
 def started(prefix: Path, place: Path, variables: dict[str, str], *command: str) -> str:
-    """What two ranks on this node print."""
+    """Output of two ranks on this node."""
     mine = {
         "PATH": f"{prefix}/bin:{os.environ['PATH']}",
         "LD_LIBRARY_PATH": f"{prefix}/lib",

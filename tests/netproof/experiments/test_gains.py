@@ -181,6 +181,6 @@ def test_ranges_are_short_medium_and_long():
         ),
     ],
 )
-def test_what_tells_nothing_is_refused(broken, said):
+def test_what_is_no_sweep_is_refused(broken, said):
     with pytest.raises(NetproofError, match=said):
         tuned(broken(made()))

@@ -20,9 +20,7 @@ from netproof.experiments.parameters import FUNCTIONS, MPI, TCP
         ("MVAPICH2 2.3.7", "MV2_IBA_EAGER_THRESHOLD"),
     ],
 )
-def test_each_library_is_told_by_its_own_variable_and_netpipe_over_tcp_by_an_argument(
-    library, variable
-):
+def test_each_library_has_its_own_variable_and_netpipe_over_tcp_an_argument(library, variable):
     setting = parameters.found("eager-limit", ()).assignment(MPI, library).of("4096")
     assert (setting.arguments, setting.variables) == ((), {variable: "4096"})
     for path in ("inter-node", "intra-node"):
@@ -30,7 +28,7 @@ def test_each_library_is_told_by_its_own_variable_and_netpipe_over_tcp_by_an_arg
         assert (buffer.arguments, buffer.variables) == (("-b", "65536"), {})
 
 
-def test_any_variable_is_told_as_it_is_to_any_library_on_any_partition():
+def test_any_variable_is_passed_as_it_is_to_any_library_on_any_partition():
     mtu = parameters.found("mtu", ())
     assert mtu.values_on(()) == ("1500", "4500", "9000")
     assert mtu.assignment(TCP, "any") == parameters.Assignment()
@@ -50,12 +48,12 @@ def test_any_variable_is_told_as_it_is_to_any_library_on_any_partition():
         ("UCX_RNDV_THRESH", (), "has no values of its own"),
     ],
 )
-def test_what_nobody_can_be_told_is_refused(name, values, said):
+def test_what_is_no_parameter_or_has_no_value_is_refused(name, values, said):
     with pytest.raises(NetproofError, match=said):
         parameters.found(name, values)
 
 
-def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them():
+def test_rails_are_tried_each_alone_and_all_together_as_each_library_lists_them():
     turned = parameters.found("rails", ())
     assert turned.values_on(("eth1", "eth2")) == ("eth1", "eth2", "eth1+eth2")
     setting = turned.assignment(MPI, "Open MPI 5.0.11")
@@ -155,7 +153,7 @@ def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
         ("Intel MPI 2021.18.1", {"I_MPI_ADJUST_REDUCE_SCATTER": "3"}),
     ],
 )
-def test_each_library_is_told_by_its_own_variables(library, variables):
+def test_each_library_chooses_an_algorithm_by_its_own_variables(library, variables):
     assert parameters.library_of(library).setting("Reduce_scatter").of("3").variables == variables
 
 

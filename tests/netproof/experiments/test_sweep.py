@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,22 +50,26 @@ def test_every_value_is_in_every_round_between_two_defaults(count, rounds, seed)
         assert "dd" not in runs
 
 
-def test_both_ends_of_tcp_are_told_by_arguments(partition):
+def tuned(partition: Partition, values: tuple[str, ...], rounds: int) -> Sweep:
+    """A sweep of TCP's socket buffer, without launches."""
     setting = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
-    several = turns(("16384", "65536"), 3, 1)
-    planned = Sweep(CASE, "socket-buffer", "", setting, "", 1, partition.model_dump(), several)
-    for turn, step in zip(several, sweep.steps(planned, SRUN), strict=True):
+    of_job = "", 1, partition.model_dump(), turns(values, rounds, 1)
+    return Sweep(CASE, "socket-buffer", "socket buffer", setting, *of_job)
+
+
+def test_both_ends_of_tcp_get_a_value_by_arguments(partition):
+    planned = tuned(partition, ("16384", "65536"), 3)
+    for turn, step in zip(planned.turns, sweep.steps(planned, SRUN), strict=True):
         assert step.name == turn.step
         words = list(step.command)
         assert (words[-2:] == ["-b", turn.value]) is (turn.value is not None)
         assert f"{turn.step}.np" in words
 
 
-def test_mpi_is_told_by_its_environment(partition):
-    case = dataclasses.replace(CASE, function="mpi")
+def test_mpi_gets_a_value_by_its_environment(partition):
     setting = parameters.found("eager-limit", ()).assignment("mpi", "Open MPI 5")
-    several, extras = turns(("4096",), 1, 1), partition.model_dump()
-    planned = Sweep(case, "eager-limit", "", setting, "", 1, extras, several)
+    over_mpi = {"case": replace(CASE, function="mpi"), "assignment": setting}
+    planned = replace(tuned(partition, ("4096",), 1), **over_mpi)
     commands = [shlex.join(step.command) for step in sweep.steps(planned, SRUN)]
     assert commands[1].startswith("env OMPI_MCA_btl_tcp_eager_limit=4096 srun --mpi=pmi2 ")
     assert [command.startswith("srun ") for command in commands] == [True, False, True]
@@ -74,31 +78,26 @@ def test_mpi_is_told_by_its_environment(partition):
 @pytest.fixture
 def measured(partition, tmp_path) -> Sweep:
     """A sweep of one value, whose launches are two of a recorded job in turn."""
-    several = turns(("65536",), 3, 1)
-    for place, turn in enumerate(several):
+    planned = tuned(partition, ("65536",), 3)
+    for place, turn in enumerate(planned.turns):
         recorded = f"tcp-inter-node-oneway.{1 + place % 2}"
         for kind in ("out", "err", "np"):
             text = (JOB / f"{recorded}.{kind}").read_text()
             (tmp_path / f"{turn.step}.{kind}").write_text(text)
     head, *lines = (JOB / job_files.LAUNCHES_FILE).read_text().splitlines()
     (fields,) = [line.split("\t") for line in lines if line.startswith("tcp-inter-node-oneway.1\t")]
-    noted = ["\t".join([turn.step, *fields[1:]]) for turn in several]
+    noted = ["\t".join([turn.step, *fields[1:]]) for turn in planned.turns]
     (tmp_path / job_files.LAUNCHES_FILE).write_text("\n".join([head, *noted]) + "\n")
-    setting = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
-    extras = partition.model_dump()
-    planned = Sweep(CASE, "socket-buffer", "socket buffer", setting, "", 1, extras, several)
     return sweep.of_job(tmp_path, "7", planned)
 
 
 def test_a_disturbed_sweep_says_by_what_and_how_often(measured):
+    *busy, last = measured.launches
     launches = [
-        dataclasses.replace(
-            one,
-            loads=tuple(dataclasses.replace(load, others_share=0.53) for load in one.loads),
-        )
-        for one in measured.launches[:-1]
+        replace(one, loads=tuple(replace(load, others_share=0.53) for load in one.loads))
+        for one in busy
     ]
-    several = dataclasses.replace(measured, launches=(*launches, measured.launches[-1]))
+    several = replace(measured, launches=(*launches, last))
     assert measured.table.rounds == 3
     with pytest.raises(NetproofError) as raised:
         assert several.table
@@ -113,23 +112,20 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
     launches = []
     for turn, one in zip(measured.turns, measured.launches, strict=True):
         times = tuple(time / (2 if turn.value else 1) for time in one.curve.time_us)
-        curve = dataclasses.replace(one.curve, time_us=times)
-        launches.append(dataclasses.replace(one, curves=(curve,)))
-    several = dataclasses.replace(measured, launches=tuple(launches))
+        curve = replace(one.curve, time_us=times)
+        launches.append(replace(one, curves=(curve,)))
+    several = replace(measured, launches=tuple(launches))
     assert several.table.best.winner == "65536"
     back = Sweep.from_json(json.loads(json.dumps(codec.encode(several))))
-    assert (back.launches, back.turns, back.table) == (
-        several.launches,
-        several.turns,
-        several.table,
-    )
+    assert (back.launches, back.turns) == (several.launches, several.turns)
+    assert back.table == several.table
     own = tmp_path / parameters.OWN_FILE
     own.write_text('[["gige-1", "mtu", "65536"], ["gige-2", "mtu", "65536"]]')
-    alike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
+    alike = replace(several, own=sweep.own_values(tmp_path))
     assert alike.already == "65536"
     assert alike.table.best is None
     own.write_text('[["gige-1", "mtu", "65536"], ["gige-2", "mtu", "1500"]]')
-    unlike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
+    unlike = replace(several, own=sweep.own_values(tmp_path))
     assert unlike.already is None
     assert unlike.table.best.winner == "65536"
     own.unlink()
@@ -140,14 +136,12 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
 def test_launches_that_failed_are_counted_by_value_with_the_reason_of_the_first(
     partition, tmp_path
 ):
-    several = turns(("64",), 3, 1)
-    noted = [f"{turn.step}\t1.0\t2.0\t1\t60" for turn in several[:-1]]
+    planned = tuned(partition, ("64",), 3)
+    noted = [f"{turn.step}\t1.0\t2.0\t1\t60" for turn in planned.turns[:-1]]
     head = "step\tstart\tend\tstatus\tlimit_s"
     (tmp_path / job_files.LAUNCHES_FILE).write_text("\n".join([head, *noted]) + "\n")
-    for turn in several:
+    for turn in planned.turns:
         (tmp_path / f"{turn.step}.err").write_text("Message truncated\n")
-    setting, extras = parameters.of("socket-buffer").over_tcp, partition.model_dump()
-    planned = Sweep(CASE, "socket-buffer", "", setting, "", 1, extras, several)
     with pytest.raises(Incomplete) as raised:
         sweep.of_job(tmp_path, "1", planned)
     said = str(raised.value)
@@ -235,14 +229,14 @@ def planned(undisturbed, several=SEVERAL, library="MPICH 5.0.2", values=VALUES) 
     assignment = parameters.library_of(library).setting("Allreduce")
     extras = undisturbed.model_dump()
     made = Sweep(ALLREDUCE, "algorithm", "Allreduce algorithm", assignment, "", 1, extras, several)
-    return dataclasses.replace(made, library=library, names=names)
+    return replace(made, library=library, names=names)
 
 
 def left_by(job: Path, undisturbed: Partition, *plan) -> Sweep:
     return sweep.of_job(job, "1", planned(undisturbed, *plan))
 
 
-def test_each_launch_is_told_its_algorithm_and_the_default_nothing(undisturbed):
+def test_each_launch_gets_its_algorithm_and_the_default_nothing(undisturbed):
     made = sweep.steps(planned(undisturbed), SRUN)
     for turn, step in zip(SEVERAL, made, strict=True):
         words = step.command

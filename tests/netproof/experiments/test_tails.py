@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 
 from netproof.errors import NetproofError
 from netproof.experiments import tails
-from netproof.experiments.tails import (
-    MOST_CALLS,
-    PAUSE_TIMES,
-    TRIALS,
-    Tail,
-    percentile,
-)
+from netproof.experiments.tails import MOST_CALLS, PAUSE_TIMES, TRIALS, Tail, percentile
 from netproof.session import job_files
 from netproof.session.plan import PLAN_FILE, JobPlan
 
@@ -79,7 +73,7 @@ def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text, re
 @pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
 def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
     planned = JobPlan.read(folder / PLAN_FILE)
-    planned = dataclasses.replace(planned, asked={**planned.asked, "seconds": 12.0})
+    planned = replace(planned, asked={**planned.asked, "seconds": 12.0})
     walls(folder, 1 + TRIALS[0] * call_s, 1 + TRIALS[1] * call_s)
     step, number = tails.long_step(planned, folder)
     assert number == pytest.approx(calls, rel=0.001)
@@ -108,7 +102,7 @@ def with_times(tail: Tail, times: list[float], **load: float) -> Tail:
     extras["criteria"] = {"disturbance": {"others": 1, "steal": 1}}
     looks = tuple((100 + 0.0003 * count, count) for count in range(50, len(times), 50))
     looks = (*looks, (100 + 0.0003 * len(times), len(times)))
-    return dataclasses.replace(tail, times_us=tuple(times), partition_extras=extras, watched=looks)
+    return replace(tail, times_us=tuple(times), partition_extras=extras, watched=looks)
 
 
 @pytest.mark.parametrize(("level", "rank", "few"), [(50.0, 5000, 2), (99.9, 9990, 1000)])
@@ -157,7 +151,7 @@ def looked_at(tail: Tail, times: list[float], second_half: float) -> Tail:
     """2000 calls seen in 2 s, with so much more between both halves."""
     looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 101)]
     later = [(moment + second_half * (count > 1000), count) for moment, count in looks]
-    return dataclasses.replace(with_times(tail, times), watched=tuple(later))
+    return replace(with_times(tail, times), watched=tuple(later))
 
 
 def test_a_pause_has_the_moment_when_its_call_was_seen(recorded):
@@ -178,22 +172,24 @@ def test_a_time_without_calls_is_a_pause_too(recorded):
     assert looked_at(recorded, [30.0] * 2000, 0.05).pauses == ()
 
 
+LONG = [30.0] * 49_800 + [90.0] * 200
+
+
 @pytest.mark.parametrize(
     ("most", "times", "busy", "stands"),
     [
-        (None, [30.0] * 49_800 + [90.0] * 200, 0.0, ""),
-        (5.0, [30.0] * 49_800 + [90.0] * 200, 0.0, ""),
-        (2.0, [30.0] * 49_800 + [90.0] * 200, 0.0, "beyond"),
+        (None, LONG, 0.0, ""),
+        (5.0, LONG, 0.0, ""),
+        (2.0, LONG, 0.0, "beyond"),
         (2.0, [30.0] * 500, 0.0, "undecided"),
-        (2.0, [30.0] * 49_800 + [90.0] * 200, 0.5, "undecided"),
+        (2.0, LONG, 0.5, "undecided"),
     ],
     ids=["no bound", "within", "beyond", "too few calls", "disturbed"],
 )
 def test_a_bound_is_of_the_99_9th_percentile_over_the_median(recorded, most, times, busy, stands):
     found = with_times(recorded, times, **({} if most is None else {"most_999th": most}))
     extras = {**found.partition_extras, "criteria": {"disturbance": {"others": 0.2, "steal": 1}}}
-    loads = tuple(dataclasses.replace(one, others_share=busy) for one in found.launch.loads)
-    launch = dataclasses.replace(found.launch, loads=loads)
-    found = dataclasses.replace(found, partition_extras=extras, launch=launch)
+    loads = tuple(replace(one, others_share=busy) for one in found.launch.loads)
+    found = replace(found, partition_extras=extras, launch=replace(found.launch, loads=loads))
     assert bool(found.disturbed) is (busy > 0)
     assert (found.beyond, found.undecided) == (stands == "beyond", stands == "undecided")

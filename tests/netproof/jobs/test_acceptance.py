@@ -1,4 +1,4 @@
-"""A job of several environments: next to each other, and launched again where undecided."""
+"""A job of several environments: interleaved, and launched again where undecided."""
 
 from __future__ import annotations
 

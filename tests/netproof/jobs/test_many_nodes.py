@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -57,22 +58,21 @@ def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(tmp
     assert max(map(len, said)) < 400
 
 
-def lines_run(steps: dict[str, Callable[[], object]]) -> dict[str, int]:
-    """How many lines of Python each step runs."""
-    counts = dict.fromkeys(steps, 0)
+def lines_run(step: Callable[[], object]) -> int:
+    """How many lines of Python a step runs."""
+    count, before = 0, sys.gettrace()
 
-    def trace(step: str, event: str) -> Callable[..., Any]:
-        counts[step] += event == "line"
-        return lambda frame, event, argument: trace(step, event)
+    def trace(frame: object, event: str, argument: object) -> Callable[..., Any]:
+        nonlocal count
+        count += event == "line"
+        return trace
 
-    before = sys.gettrace()
-    for name, step in steps.items():
-        sys.settrace(lambda frame, event, argument, name=name: trace(name, event))
-        try:
-            step()
-        finally:
-            sys.settrace(before)
-    return counts
+    sys.settrace(trace)
+    try:
+        step()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 @pytest.mark.slow
@@ -83,14 +83,14 @@ def test_every_step_grows_with_the_nodes_and_not_with_their_square(tmp_path):
         rounds, partition = pair_rounds.read(job.run_rounds(3).folder, JOBID)
         seen = traffic.of_rounds([rounds], {rounds.partition: partition})
         steps = {
-            "decide": lambda job=job: job.decider.following(3),
-            "read": lambda job=job: pair_rounds.read(job.folder, JOBID),
-            "judge": lambda job=job: judged(job),
-            "name who stands out": lambda seen=seen: traffic.standing_out(seen),
-            "all lose": lambda seen=seen: traffic.all_lose(seen),
-            "totals": lambda seen=seen: traffic.totals(seen),
+            "decide": partial(job.decider.following, 3),
+            "read": partial(pair_rounds.read, job.folder, JOBID),
+            "judge": partial(judged, job),
+            "name who stands out": partial(traffic.standing_out, seen),
+            "all lose": partial(traffic.all_lose, seen),
+            "totals": partial(traffic.totals, seen),
         }
-        took.append(lines_run(steps))
+        took.append({name: lines_run(step) for name, step in steps.items()})
     few, many = took
     grown = {step: math.log(many[step] / few[step], 10) for step in few}
     assert {step: power for step, power in grown.items() if power > 1.1} == {}

@@ -63,7 +63,7 @@ def reasons(folder: Path, function: str, partition: Partition, launches: int = 1
 
 
 def test_a_job_of_omb_with_sizes_that_nobody_asked_for_is_not_complete(partition):
-    """Of 4 bytes only one of its two ranks has a part."""
+    """Only one of its two ranks has a part of 4 bytes."""
     case = Case("testbed", "gige", "mpich", "osu", "reduce_scatter", 2, 1)
     with pytest.raises(Incomplete, match="4 bytes"):
         job_files.of_job(DATA / "jobs" / "osu-5.5", case, partition, 1, mpi_over_tcp=True)

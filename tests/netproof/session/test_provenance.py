@@ -1,4 +1,4 @@
-"""What a node is gets said whole, and a session whose nodes differ says so."""
+"""A node is described whole, and a session whose nodes differ says so."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_nodes_file_that_is_not_whole_is_refused(tmp_path, change, reason):
 
 
 def on_the_way(folder: Path, monkeypatch, capsys, ring: str, answer=ConnectionRefusedError):
-    """What gige-1 prints of the paths in this ring, and the addresses that it asked.
+    """Facts of gige-1 on the paths in this ring, and the addresses that it asked.
 
     ``answer``: to a connection, raised unless it is one; or a function of the address.
     """
