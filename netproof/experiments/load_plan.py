@@ -35,8 +35,6 @@ SHORT_BYTES = 8
 
 TURNS_FILE = "load-turns.json"
 """Launches in their order."""
-NODE_LISTS = "*.nodes"
-"""Nodes of each step in the order of ranks."""
 ROW_S = 0.25
 """Seconds per row of an aggressor: its rows show that it sends."""
 

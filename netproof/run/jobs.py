@@ -48,14 +48,6 @@ from netproof.site.partition import ranks_feature, tcp_environments
 from netproof.verdict import limits
 from netproof.verdict.references import entries_of
 
-KEPT_FILES = [
-    *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
-    *(plan.PLAN_FILE, job_files.JOB_FILE),
-    node_facts.JOB_NODES_FILE,
-    *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, provenance.TRIES),
-]
-"""Files of a job's folder that are stored."""
-
 
 @functools.cache
 def ran_with() -> provenance.Provenance:
@@ -94,7 +86,11 @@ class Job(
     executable_opts = [plan.SCRIPT]
     exclusive_access = True
     launches_file = job_files.LAUNCHES_FILE
-    keep_files = KEPT_FILES
+    keep_files = [
+        *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
+        *(plan.PLAN_FILE, job_files.JOB_FILE, node_facts.JOB_NODES_FILE, provenance.TRIES),
+        *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE),
+    ]
     seed = variable(int, value=0)
 
     @run_before("setup")
@@ -463,11 +459,7 @@ class ExperimentJob(Job):
     nodes = 0
     keep_files = [
         *Job.keep_files,
-        "aggressors.json",
-        "load-turns.json",
-        "*.nodes",
-        "tails-*",
-        "*.dat",
+        *("aggressors.json", "load-turns.json", "*.nodes", "tails-*", "*.dat"),
     ]
 
     @property

@@ -50,11 +50,11 @@ def eventually(holds: Callable[[], object], what: str = "", seconds: float = 90)
         time.sleep(0.1)
 
 
-def left_of(jobid: str) -> list[str]:
-    """Command lines of the processes that a Slurm job has started, on whatever node."""
-    found, mark = [], f"SLURM_JOB_ID={jobid}".encode()
+def started_with(assignment: str) -> list[str]:
+    """Command lines of the processes that have a variable, such as a Slurm job's number."""
+    found, mark = [], assignment.encode()
     for process in Path("/proc").glob("[0-9]*"):
-        # It has ended, or is not for root to read, and so none of a job's.
+        # It has ended, or is not for root to read, and so none of ours.
         with contextlib.suppress(OSError):
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 from made_site import SMALL, settings_of
-from made_testbed import TESTBED, eventually, left_of
+from made_testbed import TESTBED, eventually, started_with
 
 from ci.testbed import network, state
 from netproof.session import records, session
@@ -113,7 +113,13 @@ def ask(*command: str) -> str:
 def steps_end(jobid: str) -> None:
     """Check that no process of the job's steps is left soon after."""
     eventually(
-        lambda: not [one for one in left_of(jobid) if "IMB" in one or "rank.sh" in one],
+        lambda: (
+            not [
+                one
+                for one in started_with(f"SLURM_JOB_ID={jobid}")
+                if "IMB" in one or "rank.sh" in one
+            ]
+        ),
         "its steps go on",
         SOON_S,
     )

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 from made_site import NETPIPE_ALONE, SMALL, written_site
-from made_testbed import done, eventually
+from made_testbed import done, eventually, started_with
 
 from netproof.session import plan
 from netproof.store import Store
@@ -98,24 +98,13 @@ class Place:
     def jobs(self) -> list[str]:
         return self.run("squeue", "--noheader", "--format=%i").stdout.split()
 
-    def reframes(self) -> list[Path]:
+    def reframes(self) -> list[str]:
         """Processes of ReFrame whose output goes into the place.
 
-        Its jobs have its environment too, and end when Slurm ends them: only the command line
-        tells them apart.
+        Its jobs have its environment too, and end when Slurm ends them.
         """
-        found = []
-        mark = f"RFM_PREFIX={self.folder}".encode()
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (process / "cmdline").read_bytes().split(b"\0")
-                if mark not in (process / "environ").read_bytes().split(b"\0"):
-                    continue
-                if any(Path(os.fsdecode(word)).name == "reframe" for word in words):
-                    found.append(process)
-            except OSError:
-                continue
-        return found
+        several = started_with(f"RFM_PREFIX={self.folder}")
+        return [one for one in several if any(Path(word).name == "reframe" for word in one.split())]
 
 
 def furnished(folder: Path, run, further: str = "") -> Place:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from made_site import SMALL, settings_of
-from made_testbed import done, left_of
+from made_testbed import done, started_with
 
 from netproof import codec
 from netproof.pairs import verdict as pairs
@@ -250,7 +250,7 @@ def test_crashes_are_counted_and_too_many_fail_verdict_and_checks(run, crashed):
 
 
 def test_no_process_of_a_crashed_or_hung_step_is_left(crashed):
-    assert [left_of(jobid) for jobid in jobids(crashed)] == [[], []]
+    assert [started_with(f"SLURM_JOB_ID={jobid}") for jobid in jobids(crashed)] == [[], []]
 
 
 def test_a_link_at_half_rate_is_red_by_its_twin(slow):

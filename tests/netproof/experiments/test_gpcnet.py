@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.errors import ParseError
 from netproof.experiments import gpcnet
-from netproof.experiments.gpcnet import (
-    GpcnetAsked,
-    GpcnetRound,
-    GpcnetRuns,
-    NetworkTest,
-    network_tests,
-)
+from netproof.experiments.gpcnet import GpcnetAsked, GpcnetRound, GpcnetRuns, NetworkTest
 from netproof.experiments.load import Statistic
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.interval import Side
@@ -29,7 +23,7 @@ from netproof.session.plan import PLAN_FILE, JobPlan
 DATA = Path(__file__).resolve().parents[2] / "data"
 MEAN, TAIL = Statistic.MEAN, Statistic.TAIL
 PRINTED = (DATA / "gpcnet" / "mpich-10-nodes.out").read_text()
-RECORDED = network_tests(BENCHMARK.read(PRINTED, "recorded"))
+RECORDED = gpcnet.network_tests(BENCHMARK.read(PRINTED, "recorded"))
 EXTRAS = json.loads((DATA / "jobs" / "tails" / "plan.json").read_text())["extras"]
 LATENCY, RATE = "RR Two-sided Lat (8 B)", "RR Two-sided BW+Sync (131072 B)"
 
@@ -110,12 +104,7 @@ def test_it_runs_on_all_ranks_as_often_as_was_asked_for():
     [
         ("launches.tsv", "\t0\t1800", "\t1\t1800", "gpcnet.1 ended with status 1"),
         ("launches.tsv", "gpcnet.1", "gpcnet.2", "gpcnet.1 did not run"),
-        (
-            "gpcnet.1.err",
-            "netproof rank 3 on",
-            "rank 3 on",
-            "are not those that were watched",
-        ),
+        ("gpcnet.1.err", "netproof rank 3 on", "rank 3 on", "are not those that were watched"),
         ("gpcnet.1.out", "Isolated Network", "Other", "gpcnet.1.out:"),
         ("gpcnet.1.out", "10 MPI ranks (10", "20 MPI ranks (10", "and was to run 10 on 10"),
     ],
@@ -137,7 +126,7 @@ def test_every_figure_is_read():
     output = BENCHMARK.read(PRINTED, "recorded")
     assert output.version == "1.3"
     assert output.facts == {"ranks": 10, "nodes": 10, "nodes_of_tests": 2}
-    assert network_tests(output) == (
+    assert gpcnet.network_tests(output) == (
         NetworkTest(LATENCY, "usec", (14.1, 39.5), (30.3, 255.4)),
         NetworkTest(RATE, "MiB/s/rank", (937.8, 339.3), (901.5, 112.3)),
         NetworkTest("Multiple Allreduce (8 B)", "usec", (21.7, 1.6), (44.9, 1.2)),

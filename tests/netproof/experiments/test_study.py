@@ -28,13 +28,6 @@ def shown(study: str, stored: Session | None = None) -> str:
     return text[text.index("alongside it, ") :] if stored else text
 
 
-def test_the_five_studies_can_be_read():
-    assert len(names()) == 5
-    for study in map(load, names()):
-        assert study.peaks or study.adapters or study.run or study.figures
-        assert study.mbps or all(one.unit != "Mbps" for one in study.figures)
-
-
 def test_only_mpi_over_tcp_has_a_share_of_the_line_rate():
     adapters = load("network-adapters").adapters
     shares = {one.name: adapters.line_rate_share(one) for one in adapters.columns}

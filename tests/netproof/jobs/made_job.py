@@ -94,24 +94,16 @@ class MadeJob:
 
     def _printed(self, nodes: list[str]) -> str:
         pairs = list(zip(nodes[::2], nodes[1::2], strict=True))
-        several = len(pairs) > 1
-        rows = []
+        several, rows = len(pairs) > 1, ""
         for size, time_us in ((4, SMALL_US), (262144, LARGE_US)):
             for group, pair in enumerate(pairs):
                 slower = 2.0 if size > 4 and {*pair} & {*self.slow} else 1.0
                 measured = time_us * slower * float(np.exp(self.random.normal(0, self.noise)))
-                row = f"{group:13}" if several else ""
-                row += f"{size:13}{15:13}{measured:13.2f}{size / measured:13.2f}"
-                rows.append(row)
-            rows.append("")
+                rows += f"{group:13}" * several
+                rows += f"{size:13}{15:13}{measured:13.2f}{size / measured:13.2f}\n"
+            rows += "\n" * several
         if not several:
-            header = self.header.replace("Multi-PingPong", "PingPong")
-            return (
-                f"{header}# #processes = 2 \n#{'-' * 51}\n"
-                "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
-                + "\n".join(filter(None, rows))
-                + "\n\n\n# All processes entering MPI_Finalize\n\n"
-            )
+            return self._of_pair("PingPong", "#bytes #repetitions t[usec] Mbytes/sec", rows)
         groups = "".join(
             f"# Group {group:2}: {2 * group:4} {2 * group + 1:4}\n# \n"
             for group in range(len(pairs))
@@ -120,8 +112,7 @@ class MadeJob:
             f"{self.header}# ( {len(pairs)} groups of 2 processes each running simultaneous ) \n"
             f"{groups}#{'-' * 64}\n"
             "        Group       #bytes #repetitions      t[usec]   Mbytes/sec\n\n"
-            + "\n".join(rows)
-            + "\n# All processes entering MPI_Finalize\n\n"
+            f"{rows}\n# All processes entering MPI_Finalize\n\n"
         )
 
     def _streamed(self, nodes: list[str]) -> str:
@@ -129,13 +120,14 @@ class MadeJob:
         (size,) = pair_rounds.sizes(262144, stream=True)
         slower = 2.0 if {*nodes} & {*self.slow} else 1.0
         time_us = LARGE_US / 64 * slower * float(np.exp(self.random.normal(0, self.of_streams)))
-        row = f"{size:13}{15:13}{size / time_us:13.2f}{1e6 / time_us:13.0f}"
-        header = self.header.replace("Multi-PingPong", "Uniband").replace("PingPong", "Uniband")
-        return (
-            f"{header}# #processes = 2 \n#{'-' * 51}\n"
-            "       #bytes #repetitions   Mbytes/sec      Msg/sec\n"
-            f"{row}\n\n\n# All processes entering MPI_Finalize\n\n"
-        )
+        row = f"{size:13}{15:13}{size / time_us:13.2f}{1e6 / time_us:13.0f}\n"
+        return self._of_pair("Uniband", "#bytes #repetitions Mbytes/sec Msg/sec", row)
+
+    def _of_pair(self, function: str, columns: str, rows: str) -> str:
+        """Output of a function on one pair, which is no group."""
+        header = self.header.replace("Multi-PingPong", function).replace("PingPong", function)
+        ended = "# All processes entering MPI_Finalize\n\n"
+        return f"{header}# #processes = 2 \n#{'-' * 51}\n       {columns}\n{rows}\n\n{ended}"
 
     def _said(self, rank: int, node: str) -> str:
         ran, scheduled, load = self.of_rank

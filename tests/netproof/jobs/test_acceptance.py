@@ -185,23 +185,18 @@ def test_a_case_of_which_a_launch_crashed_has_the_share_of_its_environment(tmp_p
     assert not [one for one in openmpi if one.where.startswith("gige ")]
 
 
-def ended_at(monkeypatch: pytest.MonkeyPatch, number: int, launched: list[str]) -> None:
-    """Have Slurm end the job in so many launches."""
-    whole = RunningJob.launch
-
-    def launch(job: RunningJob, step: Step) -> int:
-        if len(launched) == number:
-            raise JobEnded
-        return whole(job, step)
-
-    monkeypatch.setattr(RunningJob, "launch", launch)
-
-
 @pytest.mark.parametrize(("number", "mpich", "openmpi"), [(3, None, None), (4, 0, 0), (5, 1, 0)])
 def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
     tmp_path, made, monkeypatch, number, mpich, openmpi
 ):
-    ended_at(monkeypatch, number, made)
+    whole = RunningJob.launch
+
+    def launch(job: RunningJob, step: Step) -> int:
+        if len(made) == number:
+            raise JobEnded
+        return whole(job, step)
+
+    monkeypatch.setattr(RunningJob, "launch", launch)
     job = job_of(tmp_path, BEYOND)
     with pytest.raises(JobEnded):
         ran(job)
@@ -209,13 +204,11 @@ def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
     outcome = JobOutcome(tmp_path, "3")
     assert len(outcome.cases) == (1 if mpich is None else 2)
     counts = {"mpich": mpich, "openmpi": openmpi}
+    why = "the job ended before it had decided this: the job was ended from outside"
     for one in outcome.cases if mpich is not None else ():
         name = one.case.environment
         assert len(one.launches) == counts[name]
-        assert [*one.faults] == [
-            f"{tmp_path}/job.json: the job ended before it had decided this: the job was ended"
-            " from outside"
-        ] * (name == "mpich")
+        assert [*one.faults] == [f"{tmp_path}/job.json: {why}"] * (name == "mpich")
 
 
 def test_a_twin_s_launch_is_of_the_launches_on_both_sides_of_it(tmp_path, made, monkeypatch):

@@ -41,6 +41,13 @@ def test_netpipes_sweeps_have_all_that_confirming_needs(sizes, compared):
     assert max(measured) <= MOST_BYTES + 1
 
 
+def test_one_sweep_does_for_a_flag_and_neighbours_that_it_leaves_out_have_calls_of_their_own():
+    (sweep,) = netpipe_sweeps([flag(49152, 32768)], ConfirmSettings())
+    assert (sweep.lower, sweep.perturbation) == (16384, 1)
+    _, *alone = netpipe_sweeps([flag(4)], ConfirmSettings())
+    assert [(one.lower, one.upper) for one in alone] == [(5, 5)]
+
+
 @pytest.fixture
 def job(tmp_path, monkeypatch) -> Path:
     """Folder of a job of two launches, each of a sweep and a call for one more size."""

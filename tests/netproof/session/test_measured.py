@@ -132,50 +132,47 @@ def lost(name: str, part: str, more: str = "") -> Callable[[Path], None]:
     [
         (
             "Barrier",
-            lambda job: None,
-            ["Barrier.1.err: Barrier.1 was ended at its limit of 6 s", "step_limit_s"],
+            None,
+            r"Barrier\.1\.err: Barrier\.1 was ended at its limit of 6 s .*step_limit_s",
         ),
         (
             "Bcast",
-            lambda job: None,
-            ["Bcast.1.err: Bcast.1 ended with status 143", "task 1: Exited with exit code 139"],
+            None,
+            r"Bcast\.1\.err: Bcast\.1 ended with status 143.*task 1: Exited .* code 139",
         ),
         (
             "Bcast",
             lambda job: shutil.copy(LINK_DOWN, job / "Bcast.1.err"),
-            ["OFI call ep_enable failed", "gige-2: task 1: Exited with exit code 143"],
+            "OFI call ep_enable failed.*gige-2: task 1: Exited with exit code 143",
         ),
-        ("Allreduce", in_file("launches.tsv", "\t143\t", "\t137\t"), ["ended with status 137"]),
+        ("Allreduce", in_file("launches.tsv", "\t143\t", "\t137\t"), "ended with status 137"),
         (
             "PingPong",
             lost("PingPong.1.out", "        65536 "),
-            ["PingPong.1: sizes 65536 bytes were asked for and are missing"],
+            r"PingPong\.1: sizes 65536 bytes were asked for and are missing",
         ),
         (
             "PingPong",
             lambda job: shutil.copy(job / "Sendrecv.1.out", job / "PingPong.1.out"),
-            ["PingPong on 2 ranks was asked for"],
+            "PingPong on 2 ranks was asked for",
         ),
         (
             "PingPong",
             lost("PingPong.1.err", "netproof rank 1"),
-            ["PingPong.1.err: 1 of 2 ranks reported their end", "ran on 1 nodes and not on 2"],
+            r"PingPong\.1\.err: 1 of 2 ranks reported their end.*ran on 1 nodes and not on 2",
         ),
-        (
-            "PingPong",
-            in_file("PingPong.1.err", "gige-2", "gige-1"),
-            ["ran on 1 nodes and not on 2"],
-        ),
+        ("PingPong", in_file("PingPong.1.err", "gige-2", "gige-1"), "ran on 1 nodes and not on 2"),
         *(
-            ("PingPong", lost("PingPong.1.err", part, LOADS), ["PingPong.1.err"])
+            ("PingPong", lost("PingPong.1.err", part, LOADS), r"PingPong\.1\.err")
             for part in ("load on gige-1", "load on gige-2", "scheduled 0")
         ),
     ],
 )
 def test_what_a_launch_lacks_is_named_with_its_file(imb_job, partition, function, damage, said):
-    damage(imb_job)
+    if damage is not None:
+        damage(imb_job)
     reason = reasons(imb_job, function, partition)
-    assert [part for part in said if part not in reason] == []
+    assert re.search(said, reason, re.S), reason
     assert "CANCELLED" not in reason
     assert ("limit" in reason) is (function == "Barrier")
 

@@ -115,28 +115,17 @@ TWO = (("a", "b"), ("d", "c"))
 
 
 @pytest.mark.parametrize(
-    ("launch", "words"),
+    ("pairs", "how", "words"),
     [
-        (
-            pair_rounds.planned(TWO, ""),
-            "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong",
-        ),
-        (
-            pair_rounds.planned(TWO[:1], "", alone=True),
-            "-npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong",
-        ),
-        (
-            pair_rounds.planned(TWO, "", both_ways=True),
-            "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPing",
-        ),
-        (
-            pair_rounds.planned(TWO[:1], "", alone=True, stream=True),
-            "-npmin 2 -msglen sizes-stream.txt -iter 8 Uniband",
-        ),
+        (TWO, {}, "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong"),
+        (TWO[:1], {"alone": True}, "-npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong"),
+        (TWO, {"both_ways": True}, "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPing"),
+        (TWO[:1], {"stream": True}, "-npmin 2 -msglen sizes-stream.txt -iter 8 Uniband"),
     ],
     ids=["several", "alone", "both ways", "stream"],
 )
-def test_each_launch_is_one_command_on_its_nodes_in_the_order_of_ranks(launch, words):
+def test_each_launch_is_one_command_on_its_nodes_in_the_order_of_ranks(pairs, how, words):
+    launch = pair_rounds.planned(pairs, "", **how)
     step = pair_rounds.step(launch, 7, PARTITION, ["srun", "--mpi=pmi2"])
     assert (step.name, step.hosts) == ("pairs.7", launch.nodes())
     command = " ".join(step.command)
