@@ -88,6 +88,7 @@ def test_what_a_few_sizes_of_a_range_lose_is_not_called_no_change():
 def test_what_is_as_good_is_named_with_how_far_it_may_be_behind(by_size):
     best = tuned(made({"131072": long(1.6), "65536": long(1.6)}), by_size=by_size).best
     (other,) = best.as_good
+    assert best.gain.interval[0] < 1.6 < best.gain.interval[1]
     assert {best.winner, other} == {"131072", "65536"}
     assert 0 <= best.as_good[other] < 0.2
 

@@ -279,6 +279,14 @@ def test_a_job_whose_node_left_no_file_is_refused(tmp_path):
         provenance.of_job(tmp_path, [], SOFTWARE)
 
 
+def test_a_node_has_how_far_its_clock_is_ahead_and_the_way_to_the_next():
+    nodes = provenance.of_job(NODES / "same", GIGE, SOFTWARE)["nodes"]
+    for found, following in zip(nodes, (*GIGE[1:], GIGE[0]), strict=True):
+        assert found["clock_ahead_from_s"] <= 0 <= found["clock_ahead_to_s"]
+        assert found["path_to"] == following
+        assert found["path_passed_bytes"] == found["path_asked_bytes"] == 1500
+
+
 def test_what_was_not_asked_or_cannot_be_read_of_clocks_and_ways_has_a_reason(tmp_path):
     shutil.copy(NODES / "same" / "node.gige-1.txt", tmp_path)
     (node,) = provenance.of_job(tmp_path, ["gige-1"], SOFTWARE)["nodes"]
