@@ -23,8 +23,8 @@ class Experiment:
 
     ``nodes``: of its job; where any number from ``LEAST_NODES`` on will do, the most, or 0 for all
     that are usable, and ``WHY`` fewer will not; ``ranks``: of its job, 0 where its nodes decide.
-    ``TEST``: of ReFrame; ``FOLDER``: of its reports; ``TASK``: of the job's program; ``FEATURES``,
-    ``LABEL``, ``REMEDY``: of which environments need one, in words, and how they get it;
+    ``TEST``: of ReFrame; ``FOLDER``: of its reports; ``TASK``: of the job's program; ``FEATURES``:
+    an environment needs one of them, ``LABEL`` in words, and gets it as ``REMEDY`` says;
     ``WORDS``: what is measured, ``0`` in braces being this; ``FULL_NODES``: whether each node has
     all ranks of the partition's, and not one; ``FIGURES_AT_ONCE``: as in the plan.
     """
@@ -50,7 +50,7 @@ class Experiment:
         return ""
 
     def features(self) -> Collection[str]:
-        """Return the features of environments of which one is needed."""
+        """Return the features; an environment needs one of them."""
         return self.FEATURES
 
     def steps(self, planned: JobPlan) -> tuple[Step, ...]:

@@ -118,7 +118,7 @@ def _watch(output: Path, looks: list[tuple[float, int]], over: threading.Event) 
 
 
 def run_algorithms(job: RunningJob) -> None:
-    """Launch the steps; an algorithm, a label, of which a launch failed is launched no more."""
+    """Launch the steps, but no more of an algorithm, a label, that failed in one."""
     for step in itertools.chain(*job.plan.rounds):
         if step.label not in job.closed and job.launch(step) and step.label:
             job.closed.add(step.label)

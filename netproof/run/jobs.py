@@ -378,7 +378,7 @@ class NetpipeLaunches(PartitionJob):
 
     @run_before("run")
     def take_nodes(self) -> None:
-        """Take two nodes, or the one that there is."""
+        """Take two nodes, or the only one."""
         self.num_tasks = min(2, self.site_partition().nodes)
 
     def least_run_in(self, environment: Environment) -> list[str]:

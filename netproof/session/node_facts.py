@@ -215,7 +215,7 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
         try:
             values, why = facts_of(path, PATH_HEADER), f"{path}: does not say"
         except NetproofError as error:
-            why = f"{error}; see path.*.err next to it"
+            why = f"{error}; see path.*.err beside it"
     reasons = {name: why for name in _OF_THE_PATH if name not in values}
     absent = {**node.absent, **reasons, **values.get("absent", {})}
     return codec.decode(Node, {**vars(node), **values, "absent": absent}, str(path))

@@ -362,7 +362,7 @@ def _placement(case: Case) -> tuple[str, ...]:
 LEFT = "NETPROOF_LEFT"
 """Variable of a run of ReFrame that names the file with the cases that it leaves.
 
-A job of which all cases are left is skipped, and its report says why.
+A job whose cases are all left is skipped, and its report says why.
 """
 
 
