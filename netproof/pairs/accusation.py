@@ -108,7 +108,7 @@ class Accusation:
 class Judgement:
     """Judgement of a partition by the rounds so far.
 
-    ``rounds``: usable ones; ``noise``: relative noise of one measurement of each quantity of which
+    ``rounds``: usable ones; ``noise``: relative noise of one measurement of each quantity where
     it is known; ``suspects``: undecided nodes that look slow, worst first; ``suspected_pairs``:
     pairs that were slow whenever measured, and are not accused.
     """

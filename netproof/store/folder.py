@@ -334,7 +334,7 @@ class Store:
         return tuple(sorted(map(_stored, found)))
 
     def newest(self, system: str | None = None) -> StoredSession:
-        """Return the session that began last; raise NetproofError where there is none."""
+        """Return the session that began last; raise NetproofError without any."""
         found = self.sessions(system)
         if not found:
             of = f" of system {system}" if system else ""

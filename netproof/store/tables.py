@@ -125,11 +125,11 @@ _RANKS = pa.list_(
         ]
     )
 )
-"""What each rank used, and why a value is not known."""
+"""Use of CPU by each rank, and why a value is not known."""
 
 
 _PAYLOAD = pa.struct([("bytes", BYTES), ("messages", BYTES), ("why", TEXT)])
-"""What was sent, null where it is not known or not counted, and why it is not known."""
+"""Bytes and messages sent, null where not known or not counted, and why they are not known."""
 
 
 _CRASHES = pa.list_(

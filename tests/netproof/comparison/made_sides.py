@@ -19,7 +19,6 @@ def with_results(stored, change, path="elsewhere.json"):
 
 def with_times(result, factor):
     """The result with the times of all launches multiplied; ``factor`` takes the size."""
-
     if not result.measured:
         return result
     launches = []
@@ -50,13 +49,3 @@ def timed(healthy, factor, what="NetPIPE mpi inter-node oneway"):
     return of(
         compare(*sides(healthy, with_results(healthy, lambda one: with_times(one, factor)))), what
     )
-
-
-def first_launches(healthy, count):
-    """The session with so many launches of each case."""
-
-    def of_some(result):
-        several = result.measured.launches[:count]
-        return dataclasses.replace(result, measured=result.measured.with_launches(several))
-
-    return with_results(healthy, of_some)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_reports import busy
-from made_sides import first_launches, of, timed, with_launches, with_results, with_times
+from made_sides import of, timed, with_launches, with_results, with_times
 from made_text import printed
 
 from netproof import codec
@@ -43,18 +43,25 @@ def test_the_same_measurements_differ_nowhere(healthy):
 
 @pytest.mark.slow
 def test_one_launch_has_no_interval_and_no_outcome_and_two_are_not_enough_to_say_where(healthy):
-    slower = with_results(healthy, lambda one: with_times(one, lambda size: 3))
-    case = of(compare(*sides(healthy, first_launches(slower, 1))), "NetPIPE mpi inter-node oneway")
+    def slower(count):
+        def change(result):
+            slow = with_times(result, lambda size: 3)
+            launches = slow.measured.launches[:count]
+            return dataclasses.replace(slow, measured=slow.measured.with_launches(launches))
+
+        compared = compare(*sides(healthy, with_results(healthy, change)))
+        return of(compared, "NetPIPE mpi inter-node oneway")
+
+    case = slower(1)
     assert (case.outcome, "no interval" in case.sentence()) == (Outcome.UNDECIDED, True)
     latency = case.landmarks["latency_us"]
     assert latency.ratio == pytest.approx(1 / 3, rel=0.5)
     assert (latency.interval, latency.difference_interval) == (None, None)
-    case = of(compare(*sides(healthy, first_launches(slower, 2))), "NetPIPE mpi inter-node oneway")
-    assert (case.outcome, case.ranges) == (Outcome.SLOWER, ())
+    assert (slower(2).outcome, slower(2).ranges) == (Outcome.SLOWER, ())
 
 
 @pytest.mark.slow
-def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
+def test_barrier_has_no_sizes_and_is_compared_by_its_time(healthy):
     case = timed(healthy, lambda size: 10, "IMB Barrier 2 ranks")
     assert (case.outcome, case.ratios) == (Outcome.SLOWER, {})
     assert case.score.value == pytest.approx(0.1)
@@ -62,19 +69,30 @@ def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
 
 
 @pytest.mark.slow
-def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (4, r"tuesday adds 88\.\d µs \([\d.]+ to [\d.]+\) to {}"),
+        (0.25, r"tuesday takes 22\.\d µs \([\d.]+ to [\d.]+\) off {}"),
+        (1, r"tuesday is no different from {} \(-.* to \+.* µs\)"),
+    ],
+)
+def test_what_a_side_adds_to_the_latency_has_the_interval_of_the_launches(healthy, factor, words):
+    case = timed(healthy, lambda size: factor if size < 64 else 1, "NetPIPE tcp inter-node oneway")
     before = r"the 29\.6 µs of monday"
-    for factor, words in (
-        (4, rf"tuesday adds 88\.\d µs \([\d.]+ to [\d.]+\) to {before}"),
-        (0.25, rf"tuesday takes 22\.\d µs \([\d.]+ to [\d.]+\) off {before}"),
-        (1, rf"tuesday is no different from {before} \(-.* to \+.* µs\)"),
-    ):
-        case = timed(healthy, lambda size, by=factor: by, "NetPIPE tcp inter-node oneway")
-        assert re.fullmatch(words, case.latency("monday", "tuesday"))
+    assert re.fullmatch(words.format(before), case.latency("monday", "tuesday"))
+    latency, at_64_kib = case.landmarks["latency_us"], case.landmarks["rate_64_kib_mb_s"]
+    assert latency.ratio == pytest.approx(1 / factor)
+    assert latency.interval[0] <= latency.ratio <= latency.interval[1]
+    assert latency.difference == pytest.approx((factor - 1) * latency.first)
+    low, high = latency.difference_interval
+    assert low <= latency.difference <= high
+    assert at_64_kib.interval[0] <= 1 <= at_64_kib.interval[1]
+    assert at_64_kib.difference == 0
 
 
 @pytest.mark.slow
-def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is_told(healthy):
+def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is_named(healthy):
     compared = compare(*sides(healthy, partitions=("gige", "fast-ethernet")))
     assert (compared.first.name, compared.second.name) == ("gige", "fast-ethernet")
     assert (len(compared.cases), compared.uncompared) == (8, ())
@@ -97,7 +115,7 @@ def test_a_key_that_an_older_session_does_not_have_is_no_difference_where_it_is_
 
 
 @pytest.mark.slow
-def test_a_case_that_one_side_or_neither_measured_is_told_with_the_reasons(healthy):
+def test_a_case_that_one_side_or_neither_measured_is_listed_with_the_reasons(healthy):
     def lacking(name, **changes):
         def change(result):
             failing = result.case.function == "PingPong"
@@ -116,18 +134,7 @@ def test_a_case_that_one_side_or_neither_measured_is_told_with_the_reasons(healt
     assert "one: passed for ReFrame, but left no measurement; other: " in compared.uncompared[0][2]
 
 
-@pytest.mark.slow
-def test_a_case_that_was_run_again_stands_as_it_ended(healthy):
-    again = tuple(
-        with_times(result, lambda size: 2) for result in healthy.results if result.case is not None
-    )
-    twice = dataclasses.replace(
-        healthy, path=Path("twice.json"), results=(*healthy.results, *again)
-    )
-    assert compare(*sides(healthy, twice)).mean() == pytest.approx(0.5)
-
-
-def test_sessions_with_nothing_in_common_cannot_be_compared_and_names_are_told_apart(healthy, sick):
+def test_sessions_with_nothing_in_common_cannot_be_compared_and_names_are_distinct(healthy, sick):
     unmeasured = with_results(healthy, lambda one: dataclasses.replace(one, measured=None))
     with pytest.raises(NetproofError, match="no case in common that both measured"):
         compare(*sides(unmeasured, sick))
@@ -137,7 +144,14 @@ def test_sessions_with_nothing_in_common_cannot_be_compared_and_names_are_told_a
 
 
 @pytest.mark.slow
-def test_a_side_that_was_disturbed_is_told(healthy):
+def test_a_case_that_was_run_again_stands_as_it_ended(healthy):
+    again = [with_times(one, lambda size: 2) for one in healthy.results if one.case is not None]
+    twice = dataclasses.replace(healthy, results=(*healthy.results, *again), path=Path("2.json"))
+    assert compare(*sides(healthy, twice)).mean() == pytest.approx(0.5)
+
+
+@pytest.mark.slow
+def test_a_side_that_was_disturbed_is_reported(healthy):
     def disturbed(result):
         values = codec.encode(result.measured)["launches"]
         return with_launches(result, [{**launch, "loads": [busy()]} for launch in values])
@@ -150,31 +164,31 @@ def test_a_side_that_was_disturbed_is_told(healthy):
     )
 
 
-def with_cost(result, seconds):
-    """The result with this CPU time of each rank for 10⁸ bytes, and none to start and to end."""
-    launches = []
-    for launch in codec.encode(result.measured)["launches"]:
-        used = {**launch["used"], "cpu_s": [seconds] * len(launch["ranks"])}
-        exchanged = [10**8, 1000]
-        launches.append({**launch, "used": used, "exchanged": exchanged})
-    none = [0.0] * len(launches[0]["ranks"])
-    started = {**launches[0], "curves": [], "used": {"cpu_s": none, "wall_s": none}}
-    return with_launches(result, launches, starts=[started])
-
-
 @pytest.mark.slow
-def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio_where_both_are_known(
-    healthy,
-):
-    first = with_results(healthy, lambda result: with_cost(result, 2.0), "first.json")
-    second = with_results(healthy, lambda result: with_cost(result, 1.0))
-    compared = compare(*sides(first, second))
-    cost = of(compared, "NetPIPE mpi inter-node oneway").cpu_s_per_gb
-    assert (cost.first, cost.ratio, cost.difference) == pytest.approx((20, 2, -10))
-    compared = compare(*sides(healthy, second))
-    cost = of(compared, "NetPIPE mpi inter-node oneway").cpu_s_per_gb
-    assert (cost.first, cost.ratio) == (None, None)
-    assert cost.second == pytest.approx(10)
+def test_a_side_with_half_of_the_cpu_time_per_gb_has_twice_the_ratio_where_both_are_known(healthy):
+    def costing(seconds, name):
+        """Have each rank take this CPU time for 10⁸ bytes, and none to start and to end."""
+
+        def change(result):
+            launches = codec.encode(result.measured)["launches"]
+            ranks = len(launches[0]["ranks"])
+            for launch in launches:
+                launch |= {"used": {**launch["used"], "cpu_s": [seconds] * ranks}}
+                launch |= {"exchanged": [10**8, 1000]}
+            used = {"cpu_s": [0.0] * ranks, "wall_s": [0.0] * ranks}
+            starts = [{**launches[0], "curves": [], "used": used}]
+            return with_launches(result, launches, starts=starts)
+
+        return with_results(healthy, change, name)
+
+    def cost(first, second):
+        case = of(compare(*sides(first, second)), "NetPIPE mpi inter-node oneway")
+        return case.cpu_s_per_gb
+
+    twice, once = costing(2.0, "first.json"), costing(1.0, "second.json")
+    known, half = cost(twice, once), cost(healthy, once)
+    assert (known.first, known.ratio, known.difference) == pytest.approx((20, 2, -10))
+    assert (half.first, half.ratio, half.second) == (None, None, pytest.approx(10))
 
 
 @pytest.mark.parametrize(
@@ -183,10 +197,7 @@ def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio_where_b
         ({}, "both sides are the same"),
         ({"partitions": ("gige", "gige")}, "both sides are the same"),
         ({"partitions": ("gige", "ib")}, "no case of ib; it has gige mpich, gige intelmpi"),
-        (
-            {"environments": ("mpich", "lam")},
-            "no case of lam; it has gige mpich, gige intelmpi",
-        ),
+        ({"environments": ("mpich", "lam")}, "no case of lam; it has gige mpich, gige intelmpi"),
     ],
 )
 def test_what_cannot_be_compared_says_why(healthy, arguments, reason):
@@ -221,7 +232,7 @@ def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(hea
 
 
 @pytest.mark.slow
-def test_one_size_alone_is_told_if_it_is_twice_as_slow_and_not_if_it_is_a_little(healthy):
+def test_one_size_alone_is_a_range_if_it_is_twice_as_slow_and_none_if_it_is_a_little(healthy):
     def at_8192(factor):
         return timed(healthy, lambda size: factor if size == 8192 else 1).ranges
 
@@ -235,81 +246,45 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
 
     def noisy(result):
         base = np.array(result.measured.curve.time_us)
-        launches = []
-        for launch in codec.encode(result.measured)["launches"]:
+        launches = codec.encode(result.measured)["launches"]
+        for launch in launches:
             times = base * np.exp(0.1 * random.standard_normal(len(base)))
-            launches.append(
-                {**launch, "curves": [{**launch["curves"][0], "time_us": times.tolist()}]}
-            )
+            launch |= {"curves": [{**launch["curves"][0], "time_us": times.tolist()}]}
         return with_launches(result, launches)
 
-    cases = [
-        case
-        for night in range(20)
-        for case in compare(
-            *sides(
-                with_results(healthy, noisy, "monday.json"),
-                with_results(healthy, noisy, f"{night}.json"),
-            )
-        ).cases
-        if case.ratios
-    ]
+    cases = []
+    for night in range(20):
+        both = (with_results(healthy, noisy, f"{name}.json") for name in ("monday", night))
+        cases += [case for case in compare(*sides(*both)).cases if case.ratios]
     differing = sum(case.outcome is not Outcome.ALIKE for case in cases)
     assert len(cases) == 240
     assert differing / len(cases) < 0.15
     assert sum(bool(case.ranges) for case in cases) / len(cases) < 0.03
 
 
-@pytest.mark.slow
-def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
-    slower = with_results(
-        healthy, lambda result: with_times(result, lambda size: 10 if size < 64 else 1)
-    )
-    for case in compare(*sides(healthy, slower)).cases:
-        latency, at_64_kib = case.landmarks["latency_us"], case.landmarks["rate_64_kib_mb_s"]
-        assert latency.ratio == pytest.approx(0.1)
-        assert latency.interval[0] <= latency.ratio <= latency.interval[1]
-        assert latency.difference == pytest.approx(9 * latency.first)
-        low, high = latency.difference_interval
-        assert low <= latency.difference <= high
-        if at_64_kib.ratio is not None:
-            assert at_64_kib.interval[0] <= 1 <= at_64_kib.interval[1]
-            assert at_64_kib.difference == 0
+def test_an_envelope_has_the_least_time_at_each_size_and_whose_it_is(judge):
+    judged = judge("two-switches.json")
 
-
-@pytest.fixture
-def cases(judge):
-    """``cases(function, path)``: those of two switches, by configuration."""
-    verdict = judge("two-switches.json").verdict
-
-    def of(function: str, ranks: int = 2, path: str = "inter-node"):
-        return {
+    def envelope(path="inter-node", partition=""):
+        cases = {
             f"{one.case.partition} {one.case.environment}": one
-            for one in verdict.cases
-            if (one.case.function, one.case.ranks, one.case.path) == (function, ranks, path)
-            and one.case.direction == "oneway"
+            for one in judged.verdict.cases
+            if (one.case.function, one.case.path, one.case.direction) == ("tcp", path, "oneway")
+            and one.case.partition.startswith(partition)
         }
+        return cases, *comparison.envelope_of_cases(cases, judged.matrix)
 
-    return of
-
-
-def test_an_envelope_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
-    matrix = judge("two-switches.json").matrix
-    both = cases("tcp")
-    found, links_differ = comparison.envelope_of_cases(both, matrix)
+    cases, found, links_differ = envelope()
     at = {
         name: dict(zip(one.measured.curve.sizes, one.measured.curve.time_us, strict=True))
-        for name, one in both.items()
+        for name, one in cases.items()
         if one.measured
     }
     for size, (time, label) in found.items():
         assert time == at[label][size] == min(one[size] for one in at.values() if size in one)
     assert links_differ
-    one_switch = {label: one for label, one in both.items() if label.startswith("gige")}
-    assert not comparison.envelope_of_cases(one_switch, matrix)[1]
-    assert not comparison.envelope_of_cases(cases("tcp", path="intra-node"), matrix)[1]
+    assert not envelope(partition="gige")[2]
+    assert not envelope("intra-node")[2]
     # A case alone has none.
-    alone = {"gige mpich": both["gige mpich"]}
-    assert comparison.envelope_of_cases(alone, matrix)[0] == {}
-    never = {"gige mpich": dataclasses.replace(alone["gige mpich"], results=dict)}
-    assert comparison.envelope_of_cases(never, matrix)[0] == {}
+    alone = {"gige mpich": cases["gige mpich"]}
+    assert comparison.envelope_of_cases(alone, judged.matrix)[0] == {}

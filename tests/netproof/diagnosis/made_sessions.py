@@ -24,7 +24,7 @@ from netproof.pairs.alone import Alone, Recovery
 from netproof.pairs.model import Kind
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import job_files, pair_rounds, session
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Launch
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import CheckResult, Session
@@ -271,15 +271,3 @@ def session_of(
     judged = JudgedSession(Session(report, {}, results or (result(any_case),)), matrix, verdict)
     vars(judged.session)["provenance"] = made
     return judged
-
-
-def with_waits(one: Measured, node: str, share: float) -> Measured:
-    """Three such launches, in which the ranks of a node waited so long for a CPU."""
-    first = one.launches[0]
-    waited_s = tuple(
-        wall_s * (share if own == node else 0.01)
-        for own, wall_s in zip(first.ranks, first.used["wall_s"], strict=True)
-    )
-    used = {**first.used, "waited_s": waited_s}
-    launches = (dataclasses.replace(first, number=number, used=used) for number in (1, 2, 3))
-    return dataclasses.replace(one, launches=tuple(launches))

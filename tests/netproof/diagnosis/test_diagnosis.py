@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +23,6 @@ from made_sessions import (
     strict,
     subject,
     unmeasured,
-    with_waits,
 )
 
 from netproof.criteria import Finding, Level
@@ -79,11 +78,11 @@ def failed_test(name: str, why: str) -> Finding:
 
 
 def with_rounds(pairs: PairsVerdict, **values: Any) -> PairsVerdict:
-    return dataclasses.replace(pairs, rounds=dataclasses.replace(pairs.rounds, **values))
+    return replace(pairs, rounds=replace(pairs.rounds, **values))
 
 
 def with_judgement(pairs: PairsVerdict, **values: Any) -> PairsVerdict:
-    return dataclasses.replace(pairs, judgement=dataclasses.replace(pairs.judgement, **values))
+    return replace(pairs, judgement=replace(pairs.judgement, **values))
 
 
 def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
@@ -118,7 +117,7 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
 def rate_alone() -> dict:
     one = rounds()
     nodes = {
-        name: dataclasses.replace(node, effects=[e for e in node.effects if e.quantity == "rate"])
+        name: replace(node, effects=[e for e in node.effects if e.quantity == "rate"])
         for name, node in one.judgement.nodes.items()
     }
     return {"of_pairs": [with_judgement(one, nodes=nodes)]}
@@ -128,7 +127,7 @@ def unknown_path() -> dict:
     (one,) = healthy()["cases"]
     others = [each for each in one.findings if each.criterion != "path"]
     unknown = undefined("path", str(one.case), "no counter")
-    return {"cases": [dataclasses.replace(one, findings=(*others, unknown))]}
+    return {"cases": [replace(one, findings=(*others, unknown))]}
 
 
 def failed_launches() -> dict:
@@ -139,7 +138,7 @@ def failed_launches() -> dict:
 def undecided_nodes() -> dict:
     pairs = accusing(Kind.NODE, "gige-1", NODES[:1])
     states = {
-        name: dataclasses.replace(
+        name: replace(
             one, state=State.UNDECIDED, reason="not measured" if name == "gige-3" else "few"
         )
         for name, one in pairs.judgement.nodes.items()
@@ -181,14 +180,12 @@ def test_what_was_found_outweighs_what_is_missing_and_a_partition_has_to_be_ther
         diagnose(session_of(**healthy()), "other")
 
 
-def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
+def test_nodes_that_other_jobs_held_are_distinguished_from_those_that_were_missed():
     session = session_of(of_pairs=[rounds()], described=in_job())
     (covered,) = session.verdict.coverage
-    covered = dataclasses.replace(
-        covered, unmeasured=NODES[2:], waited_for=("gige-4",), waited_s=600.0
-    )
-    verdict = dataclasses.replace(session.verdict, coverage=(covered,))
-    (found,) = diagnose(dataclasses.replace(session, verdict=verdict))
+    covered = replace(covered, unmeasured=NODES[2:], waited_for=("gige-4",), waited_s=600.0)
+    verdict = replace(session.verdict, coverage=(covered,))
+    (found,) = diagnose(replace(session, verdict=verdict))
     assert found.incomplete == (
         "gige-3: usable and not measured",
         "gige-4: not measured, other jobs held it for 600 s",
@@ -200,8 +197,8 @@ def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
     )
 
 
-def test_where_it_cannot_be_told_the_next_step_is():
-    busy = dataclasses.replace(rounds(), busy=dict.fromkeys(NODES, "something else ran"))
+def test_where_it_is_inconclusive_the_next_step_is_named():
+    busy = replace(rounds(), busy=dict.fromkeys(NODES, "something else ran"))
     assert of(of_pairs=[busy], described=in_job()).next_steps == (
         "when nothing else runs on the nodes, which 'top' there shows, run 'netproof diagnose"
         " testbed:gige --measure'",
@@ -225,7 +222,7 @@ def test_too_few_nodes_to_compare_are_no_reason_to_doubt_what_passed():
     assert not any("clear" in one for one in found.ruled_out)
 
 
-def test_too_few_nodes_without_a_case_cannot_be_told():
+def test_too_few_nodes_without_a_case_are_inconclusive():
     found = of(**healthy(cases=[], of_pairs=[few()]))
     assert found.incomplete == (
         "no case was judged, and there are too few nodes to compare with each other",
@@ -287,7 +284,7 @@ def dying(*nodes: str, **parts: Any) -> dict:
         Launch(n, n, 0.0, 1.0, (), (), attempt=1, status=139, died_on=(node,))
         for n, node in enumerate(nodes, 1)
     )
-    died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=crashes))
+    died = replace(one, measured=replace(one.measured, crashes=crashes))
     return healthy(cases=[judged_case(died)]) | parts
 
 
@@ -295,12 +292,11 @@ def over_another_network() -> dict:
     """Rounds of pairs that went over the interface of the management."""
     counters = subject("management", "mpi-inter-node-oneway").measured.launches[0].counters
     several = (
-        dataclasses.replace(launch, counters=counters, payload=110100240)
-        for launch in rounds().rounds.launches
+        replace(launch, counters=counters, payload=110100240) for launch in rounds().rounds.launches
     )
     went = with_rounds(rounds(), launches=tuple(several))
     path = path_of_rounds(went.rounds, site())
-    return healthy(of_pairs=[dataclasses.replace(went, path=path)], cases=[])
+    return healthy(of_pairs=[replace(went, path=path)], cases=[])
 
 
 def losing(times: int = 3, **again: int) -> list:
@@ -330,6 +326,62 @@ def all_lose_and_many_ran_on_two() -> dict:
         for name in ("mpich", "openmpi4", "openmpi5")
     ]
     return healthy(cases=[*two, *losing(**ALL_LOSE)])
+
+
+def streams(sends: float, receives: float, *, disturbed: bool = False):
+    """Rounds that accuse gige-1, with three streams of it each way and of two cleared nodes."""
+    ratio = 2 / (1 / sends + 1 / receives)
+    accused = accusing(Kind.NODE, "gige-1", NODES[:1], ratio=ratio)
+    shares = {NODES[1:3]: 1.0, NODES[:2]: sends, (NODES[1], NODES[0]): receives}
+    others = 0.9 if disturbed else 0.0
+    launches = list(accused.rounds.launches)
+    for pair, share in 3 * [*shares.items()]:
+        number = len(launches) + 1
+        rate = 110 * share * (1 + 0.001 * number)
+        # A second of a node with two CPUs, a share of them used by others.
+        loads = tuple(
+            NodeLoad(node, None, 2, 1.0, 2 * others, others, 0.0, 0.0, 0.0, 0.0) for node in pair
+        )
+        curves = (Curve((1024,), (1024 / rate,)),)
+        stream = {"pairs": (pair,), "curves": curves, "loads": loads, "alone": True, "stream": True}
+        launches.append(replace(launches[0], number=number, round=number, **stream))
+    return with_rounds(accused, launches=tuple(launches))
+
+
+RATE_ALONE = site().model_copy(update={"pairs": {"quantities": ["rate"]}})
+"""As the testbed's file has it."""
+
+
+def batched(one: Subject) -> CaseVerdict:
+    """The recorded case with packets in batches: each message later, and its latency red."""
+    launches = []
+    for launch in one.measured.launches:
+        times = tuple(time + 125.0 for time in launch.curve.time_us)
+        rates = tuple(size / time for size, time in zip(launch.curve.sizes, times, strict=True))
+        curve = replace(launch.curve, time_us=times, bandwidth_mb_s=rates)
+        launches.append(replace(launch, curves=(curve,)))
+    usual = {"latency_us": Limits(0.0, 1.5 * one.measured.landmarks.latency_us)}
+    slow = replace(one, measured=one.measured.with_launches(launches))
+    found = limits.judge(slow.measured, usual, str(one))["latency_us"]
+    judged = judged_case(slow)
+    return replace(judged, findings=(*judged.findings, found))
+
+
+def in_batches(*on: Sequence[str]) -> list[CaseVerdict]:
+    return [
+        batched(subject(step=step, environment=environment, on=nodes))
+        for environment, nodes in zip(("mpich", "openmpi4"), on, strict=True)
+        for step in ("tcp-inter-node-oneway", "mpi-inter-node-oneway")
+    ]
+
+
+def uncompared() -> dict[str, Any]:
+    """Cases that lack their run over TCP."""
+    cases = []
+    for one in in_batches(NODES[:2], NODES[:2]):
+        lost = undefined("MPI loss at the peak", str(one.case), "its run over TCP is not complete")
+        cases.append(replace(one, findings=(lost.ruled(Level.FAIL),)))
+    return healthy(cases=cases, partition=RATE_ALONE)
 
 
 @pytest.mark.parametrize(
@@ -420,6 +472,25 @@ def all_lose_and_many_ran_on_two() -> dict:
             *("one or two nodes or what is between them", "gige-[1-2] (eth1)", 0),
             "gige-1 or gige-2 or what is between them: slow with each other",
         ),
+        (
+            lambda: healthy(of_pairs=[streams(0.5, 1)]),
+            *("one direction slow", "gige-1 (eth1)", 0, "what it sends"),
+        ),
+        (
+            lambda: healthy(of_pairs=[streams(1, 0.5)]),
+            *("one direction slow", "gige-1 (eth1)", 0, "what it receives"),
+        ),
+        (
+            lambda: healthy(of_pairs=[streams(0.5, 0.5)]),
+            *("port slower than the others", "gige-1 (eth1)", 0, ""),
+        ),
+        # While something else ran no direction is known.
+        (
+            lambda: healthy(of_pairs=[streams(0.5, 1, disturbed=True)], partition=strict()),
+            *("port slower than the others", "gige-1 (eth1)", 0, ""),
+        ),
+        # Cases that fail since they lack what they are compared with name no node.
+        (uncompared, "unexplained", "gige", 4, ""),
     ],
 )
 def test_a_cause_is_named_once_with_its_place_and_what_it_explains(made, cause, place, red, said):
@@ -431,7 +502,7 @@ def test_a_cause_is_named_once_with_its_place_and_what_it_explains(made, cause, 
 
 def test_a_link_that_is_down_explains_a_case_of_which_no_node_is_known():
     one = unmeasured()
-    there = dataclasses.replace(one.result, nodes=("login",))
+    there = replace(one.result, nodes=("login",))
     described = in_job(gige_2={"state": "no carrier"})
     found = of(cases=[CaseVerdict.of(one.case, there, one.faults)], described=described)
     (culprit,) = found.culprits
@@ -444,8 +515,13 @@ def test_an_interface_s_own_mtu_is_named_beside_a_link_that_flaps():
     assert [one.cause for one in found] == ["link flapped", "MTU differs"]
 
 
-def test_launches_that_die_on_several_nodes_accuse_none():
-    assert of(**dying("gige-2", "gige-2", "gige-2", "gige-1")).culprits == ()
+def test_another_sysctl_is_the_setting_on_its_node_and_does_not_explain_what_is_red_elsewhere():
+    cases = red_everywhere()
+    switch, setting = of(**healthy(cases=cases, described=in_job(**SACK))).culprits
+    assert (switch.cause, switch.consequences) == ("the switch as a whole", 2)
+    assert setting.consequences == 0
+    assert setting.place.name == "sysctls net.ipv4.tcp_sack on gige-3"
+    assert setting.headline == "gige-3: sysctls net.ipv4.tcp_sack differs"
 
 
 def test_nodes_that_answer_tcp_are_ruled_out():
@@ -466,20 +542,6 @@ def test_a_setting_or_losses_fit_a_slow_port_alike(parts, cause, apart):
     (other,) = culprit.alternatives
     assert other.startswith("gige-3 (eth1): slower than the others")
     assert apart in culprit.distinguish_by
-
-
-def test_another_sysctl_is_the_setting_on_its_node_and_does_not_explain_what_is_red_elsewhere():
-    cases = [
-        judged_case(subject(), "slow at 1024"),
-        judged_case(subject(environment="openmpi4", on=("gige-3", "gige-4")), "slow at 1024"),
-    ]
-    found = of(**healthy(cases=cases, described=in_job(**SACK))).culprits
-    assert [(one.headline.partition(":")[0], one.consequences) for one in found] == [
-        ("switch of gige, as a whole", 2),
-        ("gige-3", 0),
-    ]
-    assert found[1].place.name == "sysctls net.ipv4.tcp_sack on gige-3"
-    assert found[1].headline == "gige-3: sysctls net.ipv4.tcp_sack differs"
 
 
 def test_a_warning_about_a_setting_accuses_only_with_something_else():
@@ -518,11 +580,12 @@ def test_both_ends_of_a_lossy_port_lose_where_launches_on_all_nodes_show_no_diff
 
 
 def test_too_many_crashes_on_several_nodes_are_not_explained():
+    assert of(**dying("gige-2", "gige-2", "gige-2", "gige-1")).culprits == ()
     session = session_of(**healthy())
     finding = Finding("crashes", Level.FAIL, "gige mpich", "9 of 20 launches crashed")
     crashing = LaunchCount("gige", "mpich", 20, 9, finding)
-    verdict = dataclasses.replace(session.verdict, launched=(crashing,))
-    (found,) = diagnose(dataclasses.replace(session, verdict=verdict))
+    verdict = replace(session.verdict, launched=(crashing,))
+    (found,) = diagnose(replace(session, verdict=verdict))
     (culprit,) = found.culprits
     assert culprit.cause == "unexplained"
     assert "9 of 20 launches crashed" in culprit.evidence[0].sentence
@@ -569,17 +632,14 @@ def loaded(*busy: str, machine: str = "", described: Sequence[Node] = ()) -> Jud
         )
         for node in NODES
     )
-    launches = tuple(dataclasses.replace(one, loads=loads) for one in pairs.rounds.launches)
-    own = dataclasses.replace(with_rounds(pairs, launches=launches), alone=())
+    launches = tuple(replace(one, loads=loads) for one in pairs.rounds.launches)
+    own = replace(with_rounds(pairs, launches=launches), alone=())
     return session_of(of_pairs=[own], described=described or in_job(), partition=strict())
 
 
 def naming(program: str, *nodes: str) -> list[Node]:
     """The nodes of a job, some with a busy program."""
-    return [
-        dataclasses.replace(node, busy=program if node.node in nodes else "none")
-        for node in in_job()
-    ]
+    return [replace(node, busy=program if node.node in nodes else "none") for node in in_job()]
 
 
 LOOP = "sh (process 4711 of root) 55 % of a CPU"
@@ -602,24 +662,22 @@ def test_programs_on_no_node_or_on_half_of_them_or_that_disturb_nothing_accuse_n
 
 def test_ranks_that_wait_for_cpus_on_one_node_only():
     one = subject()
-    launches = [
-        dataclasses.replace(
-            launch, loads=[dataclasses.replace(load, machine=load.node) for load in launch.loads]
-        )
-        for launch in one.measured.launches
-    ]
-    apart = one.measured.with_launches(launches)
 
-    def waiting(measured, share: float) -> Diagnosis:
-        found = dataclasses.replace(one, measured=with_waits(measured, "gige-2", share))
-        return of(**healthy(cases=[judged_case(found)], of_pairs=[], partition=strict()))
+    def waiting(share: float, machine: str = "") -> tuple[Culprit, ...]:
+        """Have the ranks of node 2 wait for so much of the time, on machines of their own."""
+        first = one.measured.launches[0]
+        loads = [replace(load, machine=machine or load.node) for load in first.loads]
+        there = zip(first.ranks, first.used["wall_s"], strict=True)
+        waited = [wall_s * (share if node == "gige-2" else 0.01) for node, wall_s in there]
+        used = {**first.used, "waited_s": waited}
+        launches = [replace(first, number=n, loads=loads, used=used) for n in (1, 2, 3)]
+        found = replace(one, measured=one.measured.with_launches(launches))
+        return of(cases=[judged_case(found)], described=in_job(), partition=strict()).culprits
 
-    (culprit,) = waiting(apart, 0.5).culprits
+    (culprit,) = waiting(0.5)
     assert (culprit.cause, culprit.place.nodes) == ("CPUs taken by something else", ("gige-2",))
     assert "50 % of the time, and for 1 %" in culprit.evidence[0].sentence
-    assert waiting(apart, 0.05).culprits == ()
-    # Nodes on one machine wait for the same CPUs.
-    assert waiting(one.measured, 0.5).culprits == ()
+    assert waiting(0.05) == waiting(0.5, "vm") == ()
 
 
 # What rounds of pairs accuse.
@@ -634,19 +692,19 @@ def in_two_leaves(times: int, slow: float) -> PairsVerdict:
     for launch in recorded.launches:
         for pair, curve in zip(launch.pairs, launch.curves, strict=True):
             factor = slow if (pair[0] in NODES[:2]) != (pair[1] in NODES[:2]) else 1.0
-            curve = dataclasses.replace(curve, time_us=tuple(factor * t for t in curve.time_us))
+            curve = replace(curve, time_us=tuple(factor * t for t in curve.time_us))
             number = len(launches) + 1
             alone = {"number": number, "round": number, "pairs": (pair,), "curves": (curve,)}
-            launches.append(dataclasses.replace(recorded.launches[0], **alone))
+            launches.append(replace(recorded.launches[0], **alone))
     tree = {"leaves": LEAVES, "parents": dict.fromkeys(LEAVES, "spine")}
-    made = dataclasses.replace(recorded, launches=tuple(launches), **tree)
+    made = replace(recorded, launches=tuple(launches), **tree)
     return judge(made, site().pair_settings(), BUSY)
 
 
 def test_pairs_alone_name_the_uplink_of_two_leaves_of_two_nodes():
     several = [in_two_leaves(times, 3.0) for times in (2, 3)]
     # Jobs with other nodes below it accuse the same one.
-    accused = dataclasses.replace(several[1].judgement.accusations[0], nodes=NODES[1:2])
+    accused = replace(several[1].judgement.accusations[0], nodes=NODES[1:2])
     culprit = only(
         **healthy(of_pairs=[several[0], with_judgement(several[1], accusations=(accused,))])
     )
@@ -675,7 +733,7 @@ def test_packets_that_stop_between_two_leaves_alone_accuse_no_node_of_them():
     assert [one.place.kind for one in of_one_node] == [PlaceKind.PAIR] * 2
 
 
-def test_two_environments_that_accuse_one_node_are_one_culprit_and_one_that_clears_it_is_told():
+def test_two_environments_that_accuse_one_node_are_one_culprit_and_one_that_clears_it_is_named():
     accuse = [rounds(environment=name, gige_3=2.0) for name in ("mpich", "openmpi4")]
     culprit = only(**healthy(of_pairs=accuse))
     assert [each.environment for each in culprit.evidence] == ["mpich", "openmpi4"]
@@ -713,41 +771,6 @@ def test_what_fits_as_well_in_rounds_of_pairs_is_named():
     assert "mode=full" in culprit.distinguish_by
 
 
-def streams(sends: float, receives: float, *, disturbed: bool = False):
-    """Rounds that accuse gige-1, with three streams of it each way and of two cleared nodes."""
-    ratio = 2 / (1 / sends + 1 / receives)
-    accused = accusing(Kind.NODE, "gige-1", NODES[:1], ratio=ratio)
-    shares = {NODES[1:3]: 1.0, NODES[:2]: sends, (NODES[1], NODES[0]): receives}
-    others = 0.9 if disturbed else 0.0
-    launches = list(accused.rounds.launches)
-    for pair, share in 3 * [*shares.items()]:
-        number = len(launches) + 1
-        rate = 110 * share * (1 + 0.001 * number)
-        # A second of a node with two CPUs, a share of them used by others.
-        loads = tuple(
-            NodeLoad(node, None, 2, 1.0, 2 * others, others, 0.0, 0.0, 0.0, 0.0) for node in pair
-        )
-        curves = (Curve((1024,), (1024 / rate,)),)
-        stream = {"pairs": (pair,), "curves": curves, "loads": loads, "alone": True, "stream": True}
-        launches.append(dataclasses.replace(launches[0], number=number, round=number, **stream))
-    return with_rounds(accused, launches=tuple(launches))
-
-
-@pytest.mark.parametrize(("sends", "receives", "slow"), [(0.5, 1, "sends"), (1, 0.5, "receives")])
-def test_one_direction_is_named_by_the_streams_of_the_rounds(sends, receives, slow):
-    culprit = only(**healthy(of_pairs=[streams(sends, receives)]))
-    assert culprit.cause == "one direction slow"
-    assert culprit.headline.endswith(f"what it {slow}")
-    assert str(culprit.place) == "gige-1 (eth1)"
-    assert any("50" in one.sentence and "streams" in one.sentence for one in culprit.evidence)
-
-
-def test_where_both_directions_are_slow_or_disturbed_no_direction_is_named():
-    assert only(**healthy(of_pairs=[streams(0.5, 0.5)])).cause == "port slower than the others"
-    culprit = only(**healthy(of_pairs=[streams(0.5, 1, disturbed=True)], partition=strict()))
-    assert culprit.cause == "port slower than the others"
-
-
 # What red cases have in common.
 
 
@@ -779,33 +802,6 @@ def test_where_only_tcp_passes_it_may_be_the_switch_too():
     assert culprit.alternatives == ("the switch under the traffic of all nodes",)
 
 
-RATE_ALONE = site().model_copy(update={"pairs": {"quantities": ["rate"]}})
-"""As the testbed's file has it."""
-
-
-def batched(one: Subject) -> CaseVerdict:
-    """The recorded case with packets in batches: each message later, and its latency red."""
-    launches = []
-    for launch in one.measured.launches:
-        times = tuple(time + 125.0 for time in launch.curve.time_us)
-        rates = tuple(size / time for size, time in zip(launch.curve.sizes, times, strict=True))
-        curve = dataclasses.replace(launch.curve, time_us=times, bandwidth_mb_s=rates)
-        launches.append(dataclasses.replace(launch, curves=(curve,)))
-    usual = {"latency_us": Limits(0.0, 1.5 * one.measured.landmarks.latency_us)}
-    slow = dataclasses.replace(one, measured=one.measured.with_launches(launches))
-    found = limits.judge(slow.measured, usual, str(one))["latency_us"]
-    judged = judged_case(slow)
-    return dataclasses.replace(judged, findings=(*judged.findings, found))
-
-
-def in_batches(*on: Sequence[str]) -> list[CaseVerdict]:
-    return [
-        batched(subject(step=step, environment=environment, on=nodes))
-        for environment, nodes in zip(("mpich", "openmpi4"), on, strict=True)
-        for step in ("tcp-inter-node-oneway", "mpi-inter-node-oneway")
-    ]
-
-
 def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_ran_on():
     """Its rate is that of the others, by which alone pairs are judged."""
     red = in_batches(NODES[:2], NODES[:2])
@@ -821,15 +817,6 @@ def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_
     assert "every node" not in words
     assert "rounds of pairs clear gige-[1-4] by rate alone" in found.ruled_out
     assert found.not_known == (BELOW_A_DOUBLING,)
-
-
-def test_cases_that_fail_since_they_lack_what_they_are_compared_with_name_no_node():
-    cases = []
-    for one in in_batches(NODES[:2], NODES[:2]):
-        lost = undefined("MPI loss at the peak", str(one.case), "its run over TCP is not complete")
-        cases.append(dataclasses.replace(one, findings=(lost.ruled(Level.FAIL),)))
-    assert all(one.failed for one in cases)
-    assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause == "unexplained"
 
 
 def test_pairs_that_were_judged_by_rate_alone_say_nothing_of_a_latency_that_is_red():

@@ -26,6 +26,7 @@ RATES = (
     *("peak_mb_s", "asymptotic_mb_s", "line_rate_share", "rate_1_kib_mb_s", "rate_4_kib_mb_s"),
     *("rate_16_kib_mb_s", "rate_64_kib_mb_s"),
 )
+NAMES = ("function", "ranks", "path", "direction", "environment")
 
 Slower = Callable[[Mapping[str, Any]], float]
 Rows = dict[str, list[dict[str, Any]]]
@@ -37,13 +38,6 @@ def _as_recorded(case: Mapping[str, Any]) -> float:
 
 def unchanged(rows: Rows) -> None:
     """Leave the rows of a night as they were recorded."""
-
-
-_MADE: dict[tuple[Any, ...], tuple[int, dict[str, bytes]]] = {}
-"""Nights by how many were put before, and what was changed: random numbers drawn, and files.
-
-All stores begin with the same ones, which take longer to make than to write.
-"""
 
 
 @functools.cache
@@ -66,6 +60,39 @@ def recorded() -> Rows:
     return pickle.loads(_pickled())
 
 
+@functools.cache
+def _files(
+    before: int, start: datetime, slower: Slower, change: Callable[[Rows], None]
+) -> dict[str, bytes]:
+    """Return the tables of a night that comes after so many others.
+
+    All stores begin with the same nights, which take longer to make than to write.
+    """
+    rows = recorded()
+    noise = np.random.default_rng(20061).standard_normal((before + 1, len(rows["cases"])))[before]
+    factors = {}
+    for row, off in zip(rows["cases"], noise, strict=True):
+        factor = slower(row) * float(np.exp(NOISE * off))
+        factors[tuple(row[name] for name in NAMES)] = factor
+        if row["latency_us"] is not None:
+            row["latency_us"] *= factor
+        for name in RATES:
+            if row[name] is not None:
+                row[name] /= factor
+    for row in rows["curves"]:
+        factor = factors[tuple(row[name] for name in NAMES)]
+        row["time_us"] *= factor
+        if row["bandwidth_mb_s"] is not None:
+            row["bandwidth_mb_s"] /= factor
+    night = (start - FIRST_NIGHT).days
+    rows["sessions"][0] |= {"uuid": f"{night:08x}-0000-4000-8000-000000000000", "started": start}
+    change(rows)
+    tables = {
+        name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in TABLES.items()
+    }
+    return packed_tables([tables])
+
+
 class MadeNights:
     """A store whose sessions are a recorded one again, at other times and with other values.
 
@@ -75,7 +102,6 @@ class MadeNights:
 
     def __init__(self, folder: Path) -> None:
         self.store = Store.create(folder / "store")
-        self.random = np.random.default_rng(20061)
         self._added = 0
 
     def stored(self, night: int, system: str = "testbed") -> StoredSession:
@@ -96,52 +122,9 @@ class MadeNights:
         all tables, by name, before they are written.
         """
         stored = self.stored(night, system)
-        made = (self._added, night, system, slower, change)
+        self.store.put(stored, _files(self._added, stored.start, slower, change))
         self._added += 1
-        if change not in (unchanged, mtu):
-            self._make(stored, night, slower, change)
-        elif made not in _MADE:
-            drawn = self._make(stored, night, slower, change)
-            files = {one.name: one.read_bytes() for one in self.store.path(stored).iterdir()}
-            _MADE[made] = drawn, files
-        else:
-            drawn, files = _MADE[made]
-            self.random.standard_normal(drawn)
-            folder = self.store.path(stored)
-            folder.mkdir(parents=True)
-            for name, content in files.items():
-                (folder / name).write_bytes(content)
         return stored
-
-    def _make(
-        self, stored: StoredSession, night: int, slower: Slower, change: Callable[[Rows], None]
-    ) -> int:
-        """Put a night into the store; how many random numbers were drawn for it."""
-        rows = recorded()
-        drawn = len(rows["cases"])
-        factors = {}
-        for row in rows["cases"]:
-            key = (row["function"], row["ranks"], row["path"], row["direction"], row["environment"])
-            factor = slower(row) * float(np.exp(NOISE * self.random.standard_normal()))
-            factors[key] = factor
-            if row["latency_us"] is not None:
-                row["latency_us"] *= factor
-            for name in RATES:
-                if row[name] is not None:
-                    row[name] /= factor
-        for row in rows["curves"]:
-            key = (row["function"], row["ranks"], row["path"], row["direction"], row["environment"])
-            row["time_us"] *= factors[key]
-            if row["bandwidth_mb_s"] is not None:
-                row["bandwidth_mb_s"] /= factors[key]
-        rows["sessions"][0]["uuid"] = f"{night:08x}-0000-4000-8000-000000000000"
-        rows["sessions"][0]["started"] = stored.start
-        change(rows)
-        tables = {
-            name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in TABLES.items()
-        }
-        self.store.put(stored, packed_tables([tables]))
-        return drawn
 
     def add_many(self, nights: int, slower_from: Mapping[int, Slower] | None = None) -> None:
         """Put so many nights there; ``slower_from``: night to what is slower from then on."""

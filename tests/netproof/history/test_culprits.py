@@ -115,7 +115,7 @@ def test_a_new_node_is_compared_with_all_that_were_there(culprits):
     assert [name in after for name in ("gige-2", "gige-9")] == [False, True]
 
 
-def test_cases_that_moved_to_other_nodes_of_the_same_are_told(culprits):
+def test_cases_that_moved_to_other_nodes_of_the_same_are_named(culprits):
     def swapped(row):
         for used in row["ranks_used"] if row["ranks"] == 2 else ():
             used["node"] = {"gige-1": "gige-3", "gige-2": "gige-4"}[used["node"]]

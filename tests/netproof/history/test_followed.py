@@ -137,7 +137,7 @@ def test_a_session_that_is_put_there_anew_or_came_late_is_read_alone(nights, mon
     nights.add(3)
     by_night = said(nights)
     assert read == [nights.stored(3).name] * 3
-    # Everything but the values begins anew.
+    # All but the values begins again.
     assert from_the_first(nights) == by_night
 
 

@@ -15,17 +15,12 @@ from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Acceptance
 
 SLOW = by(1.2, environment="mpich")
-SLOWER_ALL = by(1.2)
 
 
-GIGE = Selection(partition="gige")
-
-
-def accept(nights, stored, selection=GIGE) -> None:
-    series.accept(
-        nights.store,
-        Acceptance("testbed", stored.name, "intended", "jd", "2026-10-01 08:00:00", selection),
-    )
+def accept(nights, stored, **selection) -> None:
+    text = ("intended", "jd", "2026-10-01 08:00:00")
+    covers = Selection(**selection)
+    series.accept(nights.store, Acceptance("testbed", stored.name, *text, covers))
 
 
 def places(verdict) -> set[tuple[str, str]]:
@@ -62,7 +57,7 @@ def test_the_pooled_ones_come_first_then_the_larger(nights):
     ],
     ids=["that night", "a night later"],
 )
-def test_what_else_changed_that_night_is_told_or_else_around_it(nights, first, changed):
+def test_what_else_changed_that_night_is_named_or_else_around_it(nights, first, changed):
     for night in range(30):
         nights.add(night, SLOW if night >= 24 else by(1), mtu if night >= first else unchanged)
     (event,) = judge(nights.store).events
@@ -76,13 +71,14 @@ def test_what_else_changed_that_night_is_told_or_else_around_it(nights, first, c
 
 @pytest.mark.slow
 def test_it_alarms_every_night_until_it_is_accepted_and_what_is_lost_later_shows(nights):
-    nights.add_many(40, {20: SLOWER_ALL})
+    nights.add_many(40, {20: by(1.2)})
     for night in (24, 39):
         assert judge(nights.store, session=nights.stored(night).name).status == WORSE
-    accept(nights, nights.stored(20), Selection(environment="other"))
+    accept(nights, nights.stored(20), environment="other")
     verdict = judge(nights.store)
     assert (verdict.status, places(verdict)) == (WORSE, {("gige", "mpich")})
-    accept(nights, nights.stored(20))
+    # A session soon after the change ends it too.
+    accept(nights, nights.stored(26), partition="gige")
     verdict = judge(nights.store)
     assert (verdict.status, verdict.events) == (NOTHING_WORSE, ())
     assert SeriesState.ACCEPTED in {shift.state for shift in verdict.shifts}
@@ -92,16 +88,23 @@ def test_it_alarms_every_night_until_it_is_accepted_and_what_is_lost_later_shows
 
 
 @pytest.mark.slow
-def test_what_goes_back_ends(nights):
-    nights.add_many(40, {20: SLOW, 28: by(1)})
+def test_what_goes_back_ends_and_levels_follow_it(nights):
+    nights.add_many(40, {20: by(1.5, environment="mpich"), 28: by(1)})
     verdict = judge(nights.store)
     assert verdict.status == NOTHING_WORSE
-    ended = {shift.change.index for shift in verdict.shifts if shift.state is SeriesState.ENDED}
-    assert 20 in ended
+    ended = {shift.of for shift in verdict.shifts if shift.state is SeriesState.ENDED}
+    latencies = [one for one in ended if one.quantity is Quantity.LATENCY and not one.pooled]
+    assert latencies
+    for one in latencies:
+        first, last, level, low, high = zip(*verdict.levels(one), strict=True)
+        assert (first[:3], last[:2], last[-1]) == ((0, 20, 28), (19, 27), 39)
+        assert level[:3] == pytest.approx((level[0], 1.5 * level[0], level[0]), rel=0.02)
+        assert all(map(float.__lt__, low, level))
+        assert all(map(float.__lt__, level, high))
 
 
 @pytest.mark.slow
-def test_what_was_off_tonight_is_told_even_where_chance_brings_as_much(nights):
+def test_what_was_off_tonight_is_reported_even_where_chance_brings_as_much(nights):
     nights.add_many(29)
     nights.add(29, by(1.5, environment="mpich", function="Barrier", ranks=4))
     verdict = judge(nights.store)
@@ -196,18 +199,6 @@ def test_a_part_keeps_the_verdict_of_the_whole(stepped):
     } == {"PingPong"}
     with pytest.raises(NetproofError, match="no series of testbed fits: partition roce"):
         verdict.of(Selection(partition="roce"))
-
-
-@pytest.mark.slow
-def test_levels_follow_the_changes(nights):
-    nights.add_many(30, {24: by(1.5)})
-    verdict = judge(nights.store)
-    for one in verdict.nights.series:
-        if one.quantity is Quantity.LATENCY:
-            (*nights_of, before, _, _), (*later, after, low, high) = verdict.levels(one)
-            assert (nights_of, later) == ([0, 23], [24, 29])
-            assert after == pytest.approx(1.5 * before, rel=0.02)
-            assert low < after < high
 
 
 def test_confidence_has_the_digits_that_it_takes():

@@ -1,4 +1,4 @@
-"""What is slow is accused with its size and place; what is not, is not; what is not known is so."""
+"""Slow nodes, pairs and ways are accused with size and place, and others cleared or undecided."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netproof.pairs.search import MOST_JOINT_LOOKS, nominal_levels
 from netproof.site.partition import PairQuantity, PairSettings
 
 
-def told(judgement):
+def accused(judgement):
     return [(accusation.kind, accusation.name) for accusation in judgement.accusations]
 
 
@@ -31,7 +31,7 @@ def random_rounds(count: int, rounds: int, seed: int = 4):
 
 def test_a_node_at_half_rate_is_accused_with_its_rate_and_the_others_are_cleared():
     judgement = Cluster(slow_nodes(0.5, "n7")).run(names(64))
-    assert told(judgement) == [(Kind.NODE, "n7")]
+    assert accused(judgement) == [(Kind.NODE, "n7")]
     (effect,) = judgement.accusations[0].effects
     low, high = effect.interval
     assert low < 0.5 < high
@@ -63,10 +63,10 @@ def test_a_pair_that_was_slow_once_is_suspected_and_not_accused():
 
 
 @pytest.mark.slow
-def test_a_slow_leaf_is_told_from_its_uplink():
+def test_a_slow_leaf_is_distinguished_from_its_uplink():
     topology = tree(4, 8)
     judgement = Cluster(slow_on_the_way(0.5, topology, "leaf2")).run(names(32), topology=topology)
-    assert told(judgement) == [(Kind.SWITCH, "leaf2")]
+    assert accused(judgement) == [(Kind.SWITCH, "leaf2")]
     assert {judgement.nodes[node].state for node in topology.leaves["leaf2"]} == {State.UNDECIDED}
     assert judgement.decided
 
@@ -108,7 +108,7 @@ def test_what_is_smaller_than_what_counts_is_cleared():
     assert judgement.accusations == ()
     assert judgement.nodes["n3"].state is State.CLEARED
     strict = judge(cluster.all(random_rounds(32, 4)), names(32), None, PairSettings(slower=0.02))
-    assert told(strict) == [(Kind.NODE, "n3")]
+    assert accused(strict) == [(Kind.NODE, "n3")]
 
 
 def test_a_node_with_a_long_latency_is_accused_with_its_time():
@@ -150,13 +150,13 @@ def test_levels_together_spend_the_error():
 
 
 @pytest.mark.parametrize("rounds", [3, 6, 16])
-def test_a_node_ten_times_slower_is_told_from_noise_however_many_rounds_there_are(rounds):
+def test_a_node_ten_times_slower_is_distinguished_from_noise_however_many_rounds_there_are(rounds):
     """Before it is found, what it does to two pairs a round is all that the noise is known by."""
     cluster = Cluster(slow_nodes(0.115, "n0"), noise=0.02, drift=0.02)
     cluster.all(random_rounds(4, rounds))
     judgement = judge(cluster.seen, names(4))
     if rounds > 3:
-        assert told(judgement) == [(Kind.NODE, "n0")]
+        assert accused(judgement) == [(Kind.NODE, "n0")]
     assert PairQuantity.RATE in judgement.noise
 
 
@@ -164,7 +164,7 @@ def test_a_node_ten_times_slower_is_told_from_noise_however_many_rounds_there_ar
 def test_several_slow_nodes_are_accused_each_even_where_they_meet(bad):
     rounds = (tournament(names(16), number) for number in range(15))
     judgement = judge(Cluster(slow_nodes(0.5, *names(bad))).all(rounds), names(16))
-    assert sorted(told(judgement)) == [(Kind.NODE, name) for name in names(bad)]
+    assert sorted(accused(judgement)) == [(Kind.NODE, name) for name in names(bad)]
 
 
 @pytest.mark.slow

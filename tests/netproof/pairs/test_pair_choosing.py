@@ -1,9 +1,10 @@
-"""The next round is the one that tells most, and none is made once all is known."""
+"""The next round is the most informative one, and none is made once all is known."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +20,7 @@ from netproof.pairs.model import LEAST_NODES, Kind, PairObservation, PairTable, 
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     Mode,
+    Pairs,
     both_ways_round,
     confirming_rounds,
     longest_paths,
@@ -32,10 +34,6 @@ from netproof.pairs.rounds import (
 )
 from netproof.session.pair_rounds import planned
 from netproof.site.partition import PairQuantity, PairSettings
-
-
-def first(mode=Mode.QUICK, count=8, **given):
-    return next_round(mode, names(count), (), judge((), names(count)), **given)
 
 
 def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
@@ -76,7 +74,7 @@ def test_each_pair_of_too_few_nodes_is_measured_three_times_and_no_more(count, p
 
 @pytest.mark.parametrize("noise", [0.001, 0.01])
 def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
-    """Of fewer than four none is ever cleared, however quiet the network."""
+    """Fewer than four nodes are never cleared, however quiet the network."""
     for count in range(2, 7):
         judgement = Cluster(healthy, noise=noise).run(names(count))
         states = {node.state for node in judgement.nodes.values()}
@@ -87,10 +85,11 @@ def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
 
 
 def test_a_failed_launch_counts_as_done_and_paths_need_a_topology():
-    assert first(done=15) is not None
-    assert first(done=16) is None
+    before = names(8), (), judge((), names(8))
+    assert next_round(Mode.QUICK, *before, done=15) is not None
+    assert next_round(Mode.QUICK, *before, done=16) is None
     with pytest.raises(NetproofError, match="needs a topology"):
-        first(Mode.PATHS)
+        next_round(Mode.PATHS, *before)
 
 
 def test_paths_are_across_and_within_in_turn():
@@ -104,52 +103,57 @@ def test_paths_are_across_and_within_in_turn():
     assert lengths == {0: {5}, 1: {1}, 2: {5}, 3: {1}}
 
 
-def confirmed(slower_among_others, slower_alone, topology=None):
-    cluster = Cluster(slower_among_others)
-    nodes = names(16)
-    judgement = cluster.run(nodes, topology=topology)
-    cluster.slower = slower_alone
-    steps = confirming_rounds(judgement, cluster.seen)
-    assert all(step.alone and len(step.pairs) == 1 for step in steps)
-    for step in steps:
-        cluster.drift = 0.0
-        cluster.measure(step)
-    return measured_alone(cluster.seen, judgement)
+def test_a_slow_port_stays_slow_alone_and_an_oversubscribed_uplink_recovers():
+    topology, nodes = tree(4, 4), names(16)
+    uplink = slow_on_the_way(0.5, topology, "uplink of leaf1")
+    port = slow_nodes(0.5, "n3")
+    for slower, slower_alone, recovery in (
+        (port, port, Recovery.STAYS),
+        (uplink, healthy, Recovery.RECOVERS),
+    ):
+        cluster = Cluster(slower)
+        judgement = cluster.run(nodes, topology=topology)
+        cluster.slower, cluster.drift = slower_alone, 0.0
+        steps = confirming_rounds(judgement, cluster.seen)
+        assert all(step.alone and len(step.pairs) == 1 for step in steps)
+        cluster.measure(steps[0])
+        (one,) = measured_alone(cluster.seen, judgement)
+        assert one.recovery is Recovery.UNDECIDED
+        assert "too few launches alone" in one.reason
+        for step in steps[1:]:
+            cluster.measure(step)
+        (one,) = measured_alone(cluster.seen, judgement)
+        assert one.recovery is recovery
+        if slower is port:
+            assert "n3" in one.pair
+            assert one.effects[0].ratio == pytest.approx(0.5, rel=0.1)
+        else:
+            assert len({topology.leaf_of[node] for node in one.pair}) == 2
 
 
-def test_a_slow_port_stays_slow_alone():
-    (one,) = confirmed(slow_nodes(0.5, "n3"), slow_nodes(0.5, "n3"))
-    assert "n3" in one.pair
-    assert one.recovery is Recovery.STAYS
-    assert one.effects[0].ratio == pytest.approx(0.5, rel=0.1)
-
-
-def test_an_oversubscribed_uplink_recovers_alone():
-    topology = tree(4, 4)
-    slower = slow_on_the_way(0.5, topology, "uplink of leaf1")
-    (one,) = confirmed(slower, healthy, topology)
-    assert len({topology.leaf_of[node] for node in one.pair}) == 2
-    assert one.recovery is Recovery.RECOVERS
-
-
-def test_nothing_accused_is_nothing_to_confirm_and_without_pairs_to_compare_with_it_is_undecided():
+def test_nothing_accused_is_nothing_to_confirm():
     cluster = Cluster(healthy)
     judgement = cluster.run(names(16))
     assert confirming_rounds(judgement, cluster.seen) == ()
     assert measured_alone(cluster.seen, judgement) == ()
-    cluster = Cluster(slow_nodes(0.5, "n3"))
-    judgement = cluster.run(names(16))
-    cluster.measure(confirming_rounds(judgement, cluster.seen)[0])
-    (one,) = measured_alone(cluster.seen, judgement)
-    assert one.recovery is Recovery.UNDECIDED
-    assert "too few launches alone" in one.reason
 
 
-def both_ways(cluster: Cluster, topology: Topology) -> int:
-    """Measures both ways until no more is needed; how many rounds that took."""
-    made = 0
+def both_ways(cluster: Cluster, topology: Topology, carries: dict[str, float] | None = None) -> int:
+    """Measure both ways until no more is needed; return how many rounds that took.
+
+    ``carries``: how many pairs at full rate each leaf's uplink carries, shared evenly.
+    """
     nodes = [node for below in topology.leaves.values() for node in below]
+    leaf, made = topology.leaf_of, 0
     while (step := both_ways_round(nodes, cluster.seen, topology, made=made)) is not None:
+        across = [pair for pair in step.pairs if leaf[pair[0]] != leaf[pair[1]]]
+        load = Counter(leaf[node] for pair in across for node in pair)
+
+        def shared(one: str, other: str, _: int, load: Counter[str] = load) -> float:
+            ends = () if leaf[one] == leaf[other] else (leaf[one], leaf[other])
+            return min(1.0, *(carries[end] / load[end] for end in ends), 1.0)
+
+        cluster.slower = shared if carries else cluster.slower
         cluster.measure_both_ways(step)
         made += 1
     return made
@@ -168,7 +172,7 @@ def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
     assert "rate both ways" in str(one)
     assert judgement.decided
     assert {state.state for state in judgement.nodes.values()} == {"cleared"}
-    # Alone the pairs have all that their links carry: one way at a time tells that.
+    # Alone the pairs have all that their links carry, one way at a time.
     cluster.slower = healthy
     for step in confirming_rounds(judgement, cluster.seen):
         cluster.measure(step)
@@ -186,20 +190,14 @@ def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
         assert not judge(cluster.seen, names(16), topology).accusations
 
 
-def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
-    """One way at a time it is some slower too, and two rounds do not tell it from its leaf."""
+def test_an_uplink_that_is_accused_both_ways_is_not_accused_again_as_its_leaf():
+    """One way at a time it is some slower too, which in two rounds may be its leaf."""
     topology = tree(4, 4)
     nodes = names(16)
     across = [(f"n{n}", f"n{n + 8}") for n in range(8)]
     other = [(f"n{n}", f"n{(n + 4) % 16}") for n in (0, 1, 2, 3, 8, 9, 10, 11)]
     cluster = Cluster(slow_on_the_way(0.8, topology, "uplink of leaf0"), noise=0.004, drift=0.01)
-    cluster.all(
-        [
-            across,
-            other,
-            across,
-        ]
-    )
+    cluster.all([across, other, across])
     (one,) = judge(cluster.seen, nodes, topology).accusations
     assert len({one.name, *one.alternatives} & {"leaf0", "switch leaf0", "uplink of leaf0"}) == 2
     cluster.slower = slow_on_the_way(0.5, topology, "uplink of leaf0")
@@ -212,22 +210,6 @@ def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
     }
 
 
-def shared_uplinks(cluster: Cluster, topology: Topology, carries: dict[str, float]) -> None:
-    """Measures both ways on uplinks that carry so many pairs at full rate, shared evenly."""
-    nodes = [node for below in topology.leaves.values() for node in below]
-    leaf, made = topology.leaf_of, 0
-    while (step := both_ways_round(nodes, cluster.seen, topology, made=made)) is not None:
-        across = [pair for pair in step.pairs if leaf[pair[0]] != leaf[pair[1]]]
-        load = Counter(leaf[node] for pair in across for node in pair)
-        cluster.slower = lambda one, other, _, load=load: (
-            1.0
-            if leaf[one] == leaf[other]
-            else min(1.0, *(carries[leaf[node]] / load[leaf[node]] for node in (one, other)))
-        )
-        cluster.measure_both_ways(step)
-        made += 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(8, 8, 8, 5), (8, 8, 8, 8), (8, 5, 5, 5), (9, 8, 8, 8)])
 def test_uplinks_that_carry_half_are_none_of_them_slow_however_many_nodes_are_there(sizes):
@@ -237,11 +219,11 @@ def test_uplinks_that_carry_half_are_none_of_them_slow_however_many_nodes_are_th
     every = names(sum(sizes))
     cluster = Cluster(healthy, noise=0.01)
     cluster.run(every, topology=topology)
-    shared_uplinks(cluster, topology, dict.fromkeys(leaves, 4.0))
+    both_ways(cluster, topology, dict.fromkeys(leaves, 4.0))
     assert not judge(cluster.seen, every, topology).accusations
     slow = Cluster(healthy, noise=0.01, seed=2)
     slow.run(every, topology=topology)
-    shared_uplinks(slow, topology, dict.fromkeys(leaves, 4.0) | {"leaf2": 2.0})
+    both_ways(slow, topology, dict.fromkeys(leaves, 4.0) | {"leaf2": 2.0})
     (one,) = judge(slow.seen, every, topology).accusations
     assert one.name == "uplink of leaf2"
 
@@ -267,12 +249,8 @@ def test_where_no_uplinks_can_be_compared_none_is_made(topology):
     assert both_ways_round(names(8), (), topology, made=0) is None
 
 
-def met(rounds):
+def met(rounds: Iterable[Pairs]) -> Counter[frozenset[str]]:
     return Counter(frozenset(pair) for step in rounds for pair in step)
-
-
-def every_pair(nodes):
-    return [tournament(nodes, number) for number in range(rounds_of_all(len(nodes)))]
 
 
 def idle(step, nodes) -> list[str]:
@@ -288,7 +266,7 @@ def assert_whole(step, nodes) -> None:
 @given(st.integers(2, 33))
 def test_a_tournament_meets_every_pair_once(count):
     nodes = names(count)
-    rounds = every_pair(nodes)
+    rounds = [tournament(nodes, number) for number in range(rounds_of_all(count))]
     assert len(rounds) == (count if count % 2 else count - 1)
     assert met(rounds) == Counter(map(frozenset, combinations(nodes, 2)))
     for step in rounds:
@@ -306,8 +284,10 @@ def test_random_rounds_repeat_no_pair_while_there_is_another(half, seed):
 
 
 def suspected(count, suspects=(), cleared=(), pairs=()) -> Judgement:
-    states = {name: State.CLEARED if name in cleared else State.UNDECIDED for name in names(count)}
-    nodes = {name: NodeState(state, (), "") for name, state in states.items()}
+    nodes = {
+        name: NodeState(State.CLEARED if name in cleared else State.UNDECIDED, (), "")
+        for name in names(count)
+    }
     return Judgement(2, nodes, (), {}, tuple(suspects), tuple(pairs))
 
 
@@ -339,23 +319,18 @@ def test_shortest_paths_stay_within_a_leaf_and_cover_it():
         assert_whole(step, names(12))
 
 
-def across(topology, nodes, count):
-    random, rounds = np.random.default_rng(1), []
-    for _ in range(count):
-        before = [pair for step in rounds for pair in step]
-        rounds.append(longest_paths(topology, nodes, before, random))
-    return rounds
+TWO_TIERS = Topology(
+    tree(4, 4).leaves,
+    {"leaf0": "a", "leaf1": "a", "leaf2": "b", "leaf3": "b", "a": "spine", "b": "spine"},
+)
 
 
 def test_longest_paths_cross_the_top_and_cover_every_uplink_and_node():
-    nodes = names(16)
-    topology = Topology(
-        {f"leaf{n}": tuple(nodes[4 * n : 4 * n + 4]) for n in range(4)},
-        {"leaf0": "a", "leaf1": "a", "leaf2": "b", "leaf3": "b", "a": "spine", "b": "spine"},
-    )
-    rounds = across(topology, nodes, 3)
-    for step in rounds:
-        assert_whole(step, nodes)
+    nodes, topology, random = names(16), TWO_TIERS, np.random.default_rng(1)
+    rounds: list[Pairs] = []
+    for _ in range(3):
+        step = longest_paths(topology, nodes, [*itertools.chain(*rounds)], random)
+        rounds.append(step)
         assert not idle(step, nodes)
         crossed = {name for pair in step for name in way(topology, *pair)}
         assert {f"uplink of {name}" for name in ("leaf0", "leaf3", "a", "b")} <= crossed
@@ -364,20 +339,15 @@ def test_longest_paths_cross_the_top_and_cover_every_uplink_and_node():
 
 
 def test_things_on_the_way_are_switches_and_uplinks_that_some_pairs_cross():
-    nodes, ends = names(8), np.array([(0, 1), (0, 2), (2, 4), (4, 6), (6, 7)])
-    topology = Topology(
-        {f"leaf{n}": tuple(nodes[2 * n : 2 * n + 2]) for n in range(3)},
-        {"leaf0": "a", "leaf1": "a", "leaf2": "b", "a": "spine", "b": "spine"},
-    )
+    nodes, ends = names(18), np.array([(0, 1), (0, 4), (4, 8), (8, 16), (16, 17)])
+    topology = TWO_TIERS
     table = PairTable(tuple(nodes), np.zeros(5, int), *ends.T, np.zeros(5), topology)
     found = {thing.name: thing.rows.tolist() for thing in table.groups}
     ways = [way(topology, nodes[one], nodes[other]) for one, other in ends]
     assert found == {name: [row for row in range(5) if name in ways[row]] for name in found}
-    assert {*found} == {
-        *topology.below,
-        *(f"uplink of {name}" for name in topology.below if name != "spine"),
-    }
-    assert topology.below["spine"] == tuple(nodes[:6])
+    crossed = ("leaf0", "leaf1", "leaf2", "a", "b")
+    assert {*found} == {*crossed, "spine", *(f"uplink of {name}" for name in crossed)}
+    assert topology.below["spine"] == tuple(nodes[:16])
 
 
 def test_a_topology_that_is_no_tree_is_refused():

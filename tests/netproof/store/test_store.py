@@ -12,18 +12,17 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-import typer
-from made_reports import altered
+from made_reports import altered, busy
+from made_stores import added
 from typer.testing import CliRunner
 
-from netproof.commands import stores
 from netproof.commands.cli import app
 from netproof.criteria.settings import Settings
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.store import Store, StoredSession, questions
-from netproof.store.folder import FORMAT, INCOMING, MARKER
+from netproof.store.folder import FORMAT, MARKER
 from netproof.store.tables import PATH_COLUMNS, TABLES
 from netproof.verdict import confirmations, session_verdict
 from netproof.verdict.engine import Subject
@@ -36,25 +35,9 @@ PASSED, FAULTY, SICK, RANGES = (
 PASSED_NAME = "20261120T233238-d1f0d2ad"
 
 
-def run(reports: list[Path], folder: Path) -> int:
-    """Ingest reports, and return the exit status."""
-    with pytest.raises(typer.Exit) as ended:
-        stores.add([str(report) for report in reports], folder)
-    return ended.value.exit_code
-
-
 @pytest.fixture
 def store(tmp_path) -> Store:
     return Store.create(tmp_path / "store")
-
-
-def content(store: Store) -> dict[str, bytes]:
-    """All files of the store that readers look at."""
-    return {
-        str(path.relative_to(store.folder)): path.read_bytes()
-        for path in store.folder.rglob("*")
-        if path.is_file() and INCOMING not in path.parts
-    }
 
 
 def measured_test(document: dict) -> dict:
@@ -76,11 +59,6 @@ def test_a_stored_session_is_the_one_that_the_report_had(store, report):
     assert plain(there) == plain(reported)
 
 
-LOAD = {
-    **{"node": "gige-1", "machine": None, "cpus": 2, "wall_s": 1.5, "others_cpu_s": 0.9},
-    **{"others_share": 0.3, "network_share": 0.2, "steal_share": 0.0, "pressure_share": None},
-    **{"pressure_full_share": None, "absent": [["machine", "none"], ["pressure_share", "no"]]},
-}
 CRASH = {
     **{"number": 2, "order": 7, "start": 0.0, "wall_s": 1.0, "ranks": [], "curves": []},
     **{"attempt": 1, "status": 139, "died_on": ["gige-2"], "said": "SEGV"},
@@ -88,7 +66,7 @@ CRASH = {
 
 
 def counted(**changes: int) -> dict:
-    """What the network of one node counted."""
+    """Counters of one node's network."""
     source = {"kind": "interface", "name": "eth1", "counted": changes, "read": 0}
     source |= {"absent": {"rx_bytes": "went from 9 to 1"}, "layer": "", "interfaces": ["eth2"]}
     names, absent = [["tx_bytes", "rx_errs", "carrier_changes"]], {"softnet": "no"}
@@ -115,7 +93,9 @@ def extend(document: dict) -> None:
             peer |= {"ranks": [], "used": {}, "counters": counted(rx_errs=3)}
             launch["peers"] = [launch | peer]
     launch = several[0]["launches"][0]
-    launch["loads"] = [LOAD, {**LOAD, "node": "gige-2", "absent": []}]
+    absent = [["machine", "none"], ["pressure_share", "no"]]
+    unknown = {"machine": None, "pressure_share": None, "absent": absent}
+    launch["loads"] = [busy(0.3) | unknown, busy(0.3, "gige-2")]
     launch |= {"counters": counted(tx_bytes=7), "payload": "not printed"}
     for one in several[0]["launches"]:
         one["exchanged"] = [10**9, 100]
@@ -192,6 +172,18 @@ def test_crashes_are_counted_with_those_around_flagged_sizes_and_of_paired_envir
 
 
 @pytest.mark.slow
+def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
+    ingest(store, PASSED)
+
+    def slower(document):
+        document["session_info"]["time_elapsed"] += 1
+
+    with pytest.raises(NetproofError, match=r"the store has session .* from another report"):
+        ingest(store, altered(tmp_path, slower))
+    assert questions.load(store, store.newest()).info == session.load(PASSED).info
+
+
+@pytest.mark.slow
 def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
     def rerun(document):
         first = document["runs"][0]
@@ -206,19 +198,6 @@ def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
     assert (done.cases, done.measured) == (3, 3)
     with questions.connect(store) as connection:
         assert connection.sql("select attempts, result from cases").fetchall() == [(2, "pass")] * 3
-
-
-@pytest.mark.slow
-def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
-    ingest(store, PASSED)
-    before = content(store)
-
-    def slower(document):
-        document["session_info"]["time_elapsed"] += 1
-
-    with pytest.raises(NetproofError, match=r"the store has session .* from another report"):
-        ingest(store, altered(tmp_path, slower))
-    assert content(store) == before
 
 
 @pytest.mark.slow
@@ -254,10 +233,10 @@ def test_a_damaged_report_is_refused_with_the_reason_and_the_others_go_in(
 ):
     damaged = altered(tmp_path, change)
     folder = tmp_path / "store"
-    assert run([damaged, FAULTY], folder) == 2
-    told = capfd.readouterr().err
-    assert f"refused {damaged}:" in told
-    assert re.search(reason, told), told
+    assert added([damaged, FAULTY], folder) == 2
+    message = capfd.readouterr().err
+    assert f"refused {damaged}:" in message
+    assert re.search(reason, message), message
     assert [stored.name for stored in Store(folder).sessions()] == ["20261120T232229-7117da51"]
 
 
@@ -313,21 +292,14 @@ def test_a_store_is_made_only_where_nothing_else_is_and_no_other_folder_is_read(
             make(report)
     with pytest.raises(NetproofError, match=r"is no store and not empty, it has 'run-1\.json'"):
         Store.create(tmp_path)
-    assert run([PASSED], tmp_path) == 2
+    with pytest.raises(NetproofError, match=r"cannot be written: .*File name too long"):
+        Store.create(tmp_path / ("x" * 300))
+    assert added([PASSED], tmp_path) == 2
     with pytest.raises(NetproofError, match=f"is no store, it has no {MARKER}"):
         Store(tmp_path)
     (tmp_path / MARKER).write_text(json.dumps({"format": FORMAT + 1}))
     with pytest.raises(NetproofError, match=f"is a store of format {FORMAT + 1}"):
         Store(tmp_path)
-
-
-@pytest.mark.slow
-def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path):
-    ingest(store, PASSED)
-    with pytest.raises(NetproofError, match=r"cannot be written: .*File name too long"):
-        Store.create(tmp_path / ("x" * 300))
-    with pytest.raises(NetproofError, match=f"has no session 'x*'; its newest is {PASSED_NAME} of"):
-        session_verdict.find(Path("x" * 300), store.folder)
 
 
 @pytest.mark.slow
@@ -350,7 +322,7 @@ def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys
         nodes = next(test for test in tests if test.get("netproof_provenance"))
         nodes["netproof_provenance"]["nodes"][0]["nic"] = "mlx5\x1b[2J [ConnectX-6]"
 
-    assert run([altered(tmp_path, change, "ranges")], tmp_path / "store") == 0
+    assert added([altered(tmp_path, change, "ranges")], tmp_path / "store") == 0
     said = capsys.readouterr().out
     assert "mlx5\\x1b[2J [ConnectX-6]" in said
     assert "\x1b" not in said
@@ -368,6 +340,8 @@ def test_sessions_are_in_order_of_their_start_and_found_by_how_they_begin(store)
         store.find("20261120")
     with pytest.raises(NetproofError, match="has no session '2031'"):
         store.find("2031")
+    with pytest.raises(NetproofError, match=f"has no session 'x*'; its newest is {PASSED_NAME} of"):
+        session_verdict.find(Path("x" * 300), store.folder)
     with pytest.raises(NetproofError, match="holds no session of system other"):
         store.newest("other")
 

@@ -78,19 +78,6 @@ def store(tmp_path) -> Store:
     return made
 
 
-def measured(store: Store, stored: StoredSession) -> dict[tuple, Measured]:
-    """Each complete case of a session, by its key."""
-    return {
-        tuple(getattr(result.case, name) for name in KEY): result.measured
-        for result in questions.load(store, stored).results
-        if result.measured
-    }
-
-
-def keyed(row: dict) -> tuple:
-    return tuple(row[name] for name in KEY)
-
-
 def scores(store: Store, stored: StoredSession, baseline=BASELINE) -> list[dict]:
     return questions.nightly(store, [stored], baseline).to_pylist()
 
@@ -98,11 +85,14 @@ def scores(store: Store, stored: StoredSession, baseline=BASELINE) -> list[dict]
 @pytest.mark.slow
 def test_of_a_night_landmarks_are_those_of_the_report_and_scores_those_of_the_criteria(store):
     newest = store.newest()
-    cases = measured(store, newest)
-    rows = scores(store, newest)
-    assert {keyed(row) for row in rows} == set(cases)
-    for row in rows:
-        key = keyed(row)
+    cases = {
+        tuple(getattr(result.case, name) for name in KEY): result.measured
+        for result in questions.load(store, newest).results
+        if result.measured
+    }
+    rows = {tuple(row[name] for name in KEY): row for row in scores(store, newest)}
+    assert set(rows) == set(cases)
+    for key, row in rows.items():
         for name in questions.NIGHTLY:
             assert row[name] == getattr(cases[key].landmarks, name)
         curve = cases[key].curve

@@ -14,18 +14,16 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
-import typer
 from made_reports import altered, another
+from made_stores import added
 from typer.testing import CliRunner
 
 from ci.evaluation import store_flips
-from netproof.commands import stores
 from netproof.commands.cli import app
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
-from netproof.store import Store, StoredSession, folder, questions
-from netproof.store import folder as store_folder
-from netproof.store.folder import INCOMING, SESSION, VERDICT
+from netproof.store import Store, StoredSession, questions
+from netproof.store.folder import ABANDONED_AFTER_S, CHECKSUMS, INCOMING, SESSION, VERDICT
 from netproof.store.tables import TABLES
 from netproof.verdict import stored
 
@@ -77,13 +75,6 @@ A report is judged once, before its writers are forked: they differ in what they
 """
 
 
-def run(reports: list[Path], folder: Path) -> int:
-    """Ingest reports, and return the exit status."""
-    with pytest.raises(typer.Exit) as ended:
-        stores.add([str(report) for report in reports], folder)
-    return ended.value.exit_code
-
-
 class Writers:
     """Writers that start at once, their modules being loaded before they are forked."""
 
@@ -95,14 +86,14 @@ class Writers:
     def start(self, store: Path, reports: list[Path], *, step: int = 0) -> int:
         """Start a writer; returns its process id."""
         print(step, store, *reports, sep="\t", file=self.server.stdin, flush=True)
-        return int(self._told())
+        return int(self._line())
 
     def status(self) -> int:
         """Its exit status once it has ended, below 0 for a signal."""
         print(file=self.server.stdin, flush=True)
-        return int(self._told())
+        return int(self._line())
 
-    def _told(self) -> str:
+    def _line(self) -> str:
         # What the writer itself prints of its reports comes between the server's lines.
         for line in self.server.stdout:
             if line.strip().lstrip("-").isdigit():
@@ -150,10 +141,10 @@ class Clock(datetime):
 
 @pytest.fixture
 def whole(tmp_path, monkeypatch) -> dict[str, dict[str, bytes]]:
-    """What a store has when five reports have come in undisturbed."""
+    """The sessions of a store after five reports have come in undisturbed."""
     # The writers judge at the same time.
     monkeypatch.setattr(stored, "datetime", Clock)
-    assert run(reports(tmp_path, 5), tmp_path / "undisturbed") == 0
+    assert added(reports(tmp_path, 5), tmp_path / "undisturbed") == 0
     return sessions(tmp_path / "undisturbed")
 
 
@@ -170,7 +161,7 @@ def test_killed_before_each_step_that_reaches_the_disk_the_store_is_as_before_or
     tmp_path, writers, whole
 ):
     coming, store = reports(tmp_path, 5), tmp_path / "store"
-    run(coming[:4], store)
+    added(coming[:4], store)
     before = set(sessions(store))
     outcomes = []
     for step in range(1, 100):
@@ -195,23 +186,23 @@ def test_killed_while_the_store_is_made_it_can_be_made_again(tmp_path, writers):
         store = tmp_path / f"store-{step}"
         writers.start(store, [report], step=step)
         assert writers.status() == -signal.SIGKILL
-        assert run([report], store) == 0
+        assert added([report], store) == 0
         assert len(Store(store).sessions()) == 1
 
 
 def test_what_killed_writers_left_is_removed_after_a_day(tmp_path, writers):
     first, second = reports(tmp_path, 2)
     store = tmp_path / "store"
-    run([first], store)
+    added([first], store)
     writers.start(store, [second], step=3)
     assert writers.status() == -signal.SIGKILL
     (left,) = (store / INCOMING).iterdir()
-    run([second], store)
+    added([second], store)
     assert left.exists()
-    yesterday = time.time() - folder.ABANDONED_AFTER_S - 60
+    yesterday = time.time() - ABANDONED_AFTER_S - 60
     os.utime(left, (yesterday, yesterday))
     (third,) = reports(tmp_path, 3)[2:]
-    run([third], store)
+    added([third], store)
     assert not left.exists()
 
 
@@ -259,34 +250,31 @@ def small_disk(tmp_path) -> Iterator[Path]:
 
 def test_a_full_disk_loses_nothing_that_was_there(tmp_path, whole, small_disk):
     coming, store = reports(tmp_path, 5), small_disk / "store"
-    assert run(coming[:1], store) == 0
+    assert added(coming[:1], store) == 0
     before = set(sessions(store))
     filler = small_disk / "filler"
     free = shutil.disk_usage(small_disk).free
-    refused = 0
+    refused = []
     for left in range(0, free, 8192):
         filler.write_bytes(bytes(free - left))
         try:
             ingest(Store(store), coming[1])
         except NetproofError as error:
-            refused += 1
-            assert_full(error)
+            refused.append(str(error))
             assert check(store, whole, before) == 0
             assert list((store / INCOMING).iterdir()) == []
         else:
             break
         filler.unlink()
-    assert refused > 5
+    assert len(refused) > 5
+    for message in refused:
+        assert "the file system is full" in message
+        assert "what the store had is untouched" in message
     assert check(store, whole, before) == 1
     filler.unlink()
-    assert run(coming, store) == 0
+    assert added(coming, store) == 0
     assert sessions(store) == whole
     assert questions.load(Store(store), Store(store).newest()).results
-
-
-def assert_full(error: NetproofError) -> None:
-    assert "the file system is full" in str(error)
-    assert "what the store had is untouched" in str(error)
 
 
 # What of a store is not what was written is named by its file, whoever reads it.
@@ -338,7 +326,7 @@ def test_a_sound_store_is_verified_and_what_is_missing_too_much_or_anothers_is_n
 
 
 @pytest.mark.parametrize(
-    "name", [*(f"{table}.parquet" for table in TABLES), SESSION, VERDICT, store_folder.CHECKSUMS]
+    "name", [*(f"{table}.parquet" for table in TABLES), SESSION, VERDICT, CHECKSUMS]
 )
 def test_a_flipped_bit_in_any_file_is_named(stored_faulty, name):
     store, session = stored_faulty
