@@ -336,15 +336,16 @@ class ComparedCase:
             return None
         before = f"the {found.first:.3g} µs of {first}"
         size = f"{abs(found.difference):.3g} µs"
-        if found.difference_interval is None:
-            verb = "adds" if found.difference > 0 else "takes off"
-            return f"{second} {verb} {size}, with no interval, {before}"
-        low, high = found.difference_interval
-        if low <= 0 <= high:
-            return f"{second} is no different from {before} ({low:+.2g} to {high:+.2g} µs)"
-        if low > 0:
-            return f"{second} adds {size} ({low:.3g} to {high:.3g}) to {before}"
-        return f"{second} takes {size} ({-high:.3g} to {-low:.3g}) off {before}"
+        ends = found.difference_interval
+        if ends is not None and ends[0] <= 0 <= ends[1]:
+            return f"{second} is no different from {before} ({ends[0]:+.2g} to {ends[1]:+.2g} µs)"
+        within = "no interval"
+        if ends is not None:
+            low, high = sorted(map(abs, ends))
+            within = f"{low:.3g} to {high:.3g}"
+        if found.difference > 0:
+            return f"{second} adds {size} ({within}) to {before}"
+        return f"{second} takes {size} ({within}) off {before}"
 
     def sentence(self) -> str:
         """Return the sentence: ratio, sizes, and what disturbed either side."""

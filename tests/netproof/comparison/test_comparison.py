@@ -57,6 +57,7 @@ def test_one_launch_has_no_interval_and_no_outcome_and_two_are_not_enough_to_say
     latency = case.landmarks["latency_us"]
     assert latency.ratio == pytest.approx(1 / 3, rel=0.5)
     assert (latency.interval, latency.difference_interval) == (None, None)
+    assert re.fullmatch(r"b adds .* µs \(no interval\) to the .* µs of a", case.latency("a", "b"))
     assert (slower(2).outcome, slower(2).ranges) == (Outcome.SLOWER, ())
 
 
