@@ -13,6 +13,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from netproof.criteria import Level
@@ -143,12 +144,10 @@ def _crashes(seen: PartitionView) -> Iterator[Culprit]:
     )
 
 
-def _accused(*kinds: Kind, recovers: bool = False) -> Rule:
-    """Return the rule of accusations by pairs; ``recovers``: slow only while others send."""
-    return lambda seen: _by_pairs(seen, kinds, recovers=recovers)
-
-
-def _by_pairs(seen: PartitionView, kinds: Sequence[Kind], *, recovers: bool) -> Iterator[Culprit]:
+def _by_pairs(
+    seen: PartitionView, kinds: Sequence[Kind], *, recovers: bool = False
+) -> Iterator[Culprit]:
+    """Find what pairs accuse; ``recovers``: slow only while others send."""
     several = [
         one
         for one in seen.of(Sign.SLOW)
@@ -181,7 +180,7 @@ def _slowness(effect: Effect) -> float:
 def _slow_uplink(seen: PartitionView) -> Iterator[Culprit]:
     """Find leaves, uplinks or groups of nodes that are slow alone too, or were not tried alone."""
     alone = "measure a pair across it alone, while all other nodes are silent"
-    for one in _by_pairs(seen, (Kind.SWITCH, Kind.UPLINK, Kind.GROUP), recovers=False):
+    for one in _by_pairs(seen, (Kind.SWITCH, Kind.UPLINK, Kind.GROUP)):
         if one.evidence[0].recovery is not Recovery.STAYS:
             several = (*one.alternatives, "oversubscribed: slow only while others send")
             one = replace(one, alternatives=several, distinguish_by=one.distinguish_by or alone)
@@ -379,10 +378,10 @@ RULES: Mapping[str, Rule] = {
     "packets lost": _loss,
     "launches die on one node": _crashes,
     "one direction slow": _signs(Sign.ONE_WAY),
-    "port slower than the others": _accused(Kind.NODE),
-    "oversubscribed": _accused(*Kind, recovers=True),
+    "port slower than the others": partial(_by_pairs, kinds=(Kind.NODE,)),
+    "oversubscribed": partial(_by_pairs, kinds=tuple(Kind), recovers=True),
     "uplink or leaf slow": _slow_uplink,
-    "one pair slow": _accused(Kind.PAIR),
+    "one pair slow": partial(_by_pairs, kinds=(Kind.PAIR,)),
     "one MPI environment only": _environment,
     "small socket buffers": _small_buffers,
     "the switch as a whole": _whole,

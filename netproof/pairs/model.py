@@ -458,16 +458,16 @@ class Posterior:
         for factor in factors:
             densities = shape.density(off / factor**2, scales * factor)
             logs = np.log(densities).sum(axis=1) + log_widths
-            found.append(cls(points, logs - _log_sum(logs)))
+            found.append(cls(points, logs - np.logaddexp.reduce(logs)))
         return found
 
     def log_at_most(self, bound: float) -> float:
         """Return the logarithm of the probability that the effect is at most a bound."""
-        return _log_sum(self.logs[self.points <= bound])
+        return float(np.logaddexp.reduce(self.logs[self.points <= bound]))
 
     def log_at_least(self, bound: float) -> float:
         """Return the logarithm of the probability that the effect is at least a bound."""
-        return _log_sum(self.logs[self.points >= bound])
+        return float(np.logaddexp.reduce(self.logs[self.points >= bound]))
 
     def quantile(self, share: float) -> float:
         """Return the point below which that share of the distribution lies."""
@@ -488,10 +488,3 @@ def _points(contrasts: Floats, scales: Floats) -> Floats:
     parts = [np.linspace(-FURTHEST, FURTHEST, 301), fine, middle + fine]
     parts += [centre + wide for centre in some] + [np.mean(contrasts) + fine]
     return np.unique(np.concatenate(parts))
-
-
-def _log_sum(logs: Floats) -> float:
-    if not len(logs):
-        return -math.inf
-    most = float(logs.max())
-    return most + math.log(float(np.exp(logs - most).sum()))
