@@ -1,4 +1,4 @@
-"""A site's files from recorded answers of two clusters, of which netproof knew nothing."""
+"""A site's files from recorded answers of two clusters that netproof had not seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
@@ -44,18 +43,6 @@ def look_job(monkeypatch) -> ModuleType:
     for script in look.SCRIPTS:
         monkeypatch.syspath_prepend(script.parent)
     return importlib.import_module("look_job")
-
-
-@pytest.fixture
-def commands(tmp_path, monkeypatch) -> Callable[[str, str], None]:
-    """``commands(name, text)``: a shell script of that name, first in PATH."""
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-
-    def written(name: str, text: str) -> None:
-        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-
-    return written
 
 
 def said(name: str, cluster: Path = KESTREL) -> str:
@@ -140,29 +127,14 @@ def found(looked: Looked, **changes) -> discover.Discovered:
 
 
 class TestAnswers:
-    def test_an_associations_default_qos_comes_first(self, kestrel):
-        qos = ("normal", "scavenger", "small", "urgent")
-        assert discover.associations() == [("chem", "", qos), ("net", "", qos)]
-
-    def test_pmi_plugins_are_in_the_order_to_try_them(self):
-        plugins = discover.plugins_of(said("mpi.txt"))
-        assert plugins == ["pmix", "pmi2", "cray_shasta", "none", "pmix_v4"]
-        listed = "srun: MPI types are...\nsrun: none\nsrun: cray_shasta\nsrun: pmi2\n"
-        assert discover.plugins_of(listed) == ["pmi2", "cray_shasta", "none"]
-
     @pytest.mark.parametrize(
         ("modules", "libraries", "compilers"),
         [
-            # OpenHPC, Azure's images, Spack's names, EasyBuild, Red Hat, Sheffield, Cray.
+            # OpenHPC, Spack's names, EasyBuild, Sheffield, Cray.
             (
                 "gnu12/12.2.0 openmpi4/4.1.5 mpich/3.4.3-ofi mvapich2/2.3.7 ucx/1.14.0 prun/2.2",
                 "openmpi4/4.1.5 mpich/3.4.3-ofi mvapich2/2.3.7",
                 "gnu12/12.2.0",
-            ),
-            (
-                "gcc-9.2.0 mpi/hpcx-v2.5.0 mpi/impi_2018.4.274 mpi/impi_2019.5.281 module-git",
-                "mpi/hpcx-v2.5.0 mpi/impi_2019.5.281",
-                "gcc-9.2.0",
             ),
             (
                 "intel-oneapi-compilers/2023.1.0 intel-oneapi-mkl/2024.0.0 intel-oneapi-mpi/2021.9",
@@ -174,7 +146,6 @@ class TestAnswers:
                 "OpenMPI/4.1.5-GCC-12.3.0",
                 "GCC/12.3.0 gompi/2023a",
             ),
-            ("mpi/openmpi-x86_64 mpi/mpich-x86_64", "mpi/openmpi-x86_64 mpi/mpich-x86_64", ""),
             ("mpi/gcc/openmpi/1.10.1 mpi/gcc/openmpi/1.10.0", "mpi/gcc/openmpi/1.10.1", ""),
             (
                 "PrgEnv-gnu/8.4.0 gcc-native/12.3 cray-mpich/8.1.27 cray-mpich-abi/8.1.27",
@@ -266,12 +237,12 @@ ETHTOOL = {
 
 class TestLooked:
     def test_bonds_virtual_functions_and_infiniband_are_interfaces_that_are_up(
-        self, tmp_path, commands, monkeypatch
+        self, tmp_path, command, monkeypatch
     ):
         cases = "".join(f"'{words}') echo '{said}' ;;\n" for words, said in ETHTOOL.items())
         shown = f"cat <<'EOF'{IP}EOF\n;; *) echo ' inet 10.1.0.7/24'"
-        commands("ip", f"case $* in *show) {shown} ;; esac")
-        commands("ethtool", f'case "$*" in {cases}*) exit 75 ;; esac')
+        command("ip", f"case $* in *show) {shown} ;; esac")
+        command("ethtool", f'case "$*" in {cases}*) exit 75 ;; esac')
         monkeypatch.setenv("SLURMD_NODENAME", "n1")
         described = look.node_of(looked_at(tmp_path, "node", str(ROOT)))
         assert (described.name, described.python_fault) == ("n1", "")
@@ -348,10 +319,10 @@ class TestLooked:
         ],
     )
     def test_a_program_that_failed_has_not_run_whatever_it_printed(
-        self, tmp_path, commands, script, pmi, said
+        self, tmp_path, command, script, pmi, said
     ):
-        commands("srun", script)
-        commands("IMB-MPI1", "")
+        command("srun", script)
+        command("IMB-MPI1", "")
         file = looked_at(tmp_path, "environment", "n1", "pmix", "pmi2")
         found = json.loads(file.read_text().removeprefix(look.HEADER))
         assert (found["pmi"], found["mbit_s"]) == (pmi, {"IMB-MPI1": 960.0} if pmi else {})

@@ -22,7 +22,7 @@ def test_a_time_limit_of_slurms_is_read_and_another_refused():
         slurm.seconds_of("soon")
 
 
-def test_a_slurmctld_that_is_down_is_told_without_slurms_frame(tmp_path, monkeypatch):
+def test_a_slurmctld_that_is_down_is_named_without_slurms_frame(tmp_path, monkeypatch):
     conf = tmp_path / "slurm.conf"
     conf.write_text(
         "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\n"
@@ -37,24 +37,11 @@ def test_a_slurmctld_that_is_down_is_told_without_slurms_frame(tmp_path, monkeyp
         slurm.answers()
 
 
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """``command(name, text)``: put a command first in PATH."""
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.delenv("SLURM_CONF", raising=False)
-
-    def written(name: str, text: str) -> None:
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-
-    return written
-
-
 TOPOLOGIES = Path(__file__).parents[2] / "data" / "slurm"
 
 
 def recorded(name: str) -> tuple[str, str]:
-    """What scontrol showed of the configuration and of the topology."""
+    """Output of scontrol on the configuration and on the topology."""
     return tuple((TOPOLOGIES / name / f"{what}.txt").read_text() for what in ("config", "topology"))
 
 
@@ -90,11 +77,8 @@ def test_blocks_are_leaves_and_aggregated_ones_are_above_them(said):
 @pytest.mark.parametrize(
     "shown",
     [
-        *(recorded(name) for name in ("none-22.05", "default-24.11")),
-        *(
-            (f"TopologyPlugin = topology/{name}\n", "")
-            for name in ("3d_torus", "node_rank", "flat")
-        ),
+        *map(recorded, ("none-22.05", "default-24.11")),
+        ("TopologyPlugin = topology/3d_torus\n", ""),
     ],
 )
 def test_without_switches_there_is_no_topology(said, shown):
@@ -109,7 +93,7 @@ def test_without_switches_there_is_no_topology(said, shown):
         ("ClusterName = rec\n", recorded("tree-22.05")[1], "names no TopologyPlugin"),
     ],
 )
-def test_a_tree_of_which_nothing_is_said_is_refused(said, config, topology, reason):
+def test_a_tree_that_slurm_does_not_describe_is_refused(said, config, topology, reason):
     said(config, topology)
     with pytest.raises(NetproofError, match=reason):
         slurm.topology()
@@ -138,14 +122,12 @@ def test_what_contradicts_itself_is_refused(old, new, reason):
         ("PENDING|Resources", True, True),
         ("PENDING|ReqNodeNotAvail, UnavailableNodes:gige-3", True, True),
         ("PENDING|Dependency", False, True),
-        ("PENDING|BeginTime", False, True),
-        ("RUNNING|None", None, True),
         ("COMPLETING|None", None, True),
         ("NODE_FAIL|None", None, False),
         ("", None, False),
     ],
 )
-def test_a_job_that_waits_for_nodes_is_told_from_others(command, printed, for_nodes, queued):
+def test_a_job_that_waits_for_nodes_is_known_from_others(command, printed, for_nodes, queued):
     command("squeue", f"echo '{printed}'")
     reason = slurm.pending_reason("7")
     assert (reason and slurm.is_for_nodes(reason), slurm.is_queued("7")) == (for_nodes, queued)
@@ -194,12 +176,10 @@ def test_nodes_of_which_others_have_a_part_are_busy_and_those_that_save_power_ar
 @pytest.mark.parametrize(
     ("listed", "number", "last"),
     [
-        ("t004-009-v[7-8]", 2, "t004-009-v8"),
         ("t006-[007,009-010]", 3, "t006-010"),
         ("cn[9216-9217,9220-9221,9223-9273]", 55, "cn9273"),
         ("c5n-st-c5n18xlarge-[1-3],c5n-dy-c5n18xlarge-[1-2]", 5, "c5n-dy-c5n18xlarge-2"),
         ("r[1-2]i[0-1]n[08-10]", 12, "r2i1n10"),
-        ("ccw-1-3-gpu-31,ccw-1-3-gpu-297", 2, "ccw-1-3-gpu-297"),
         ("node[01-02].cluster.example.org", 2, "node02.cluster.example.org"),
     ],
 )
@@ -255,7 +235,6 @@ def test_a_site_says_in_its_access_that_jobs_share_nodes(option):
     ("names", "folded"),
     [
         ([], ""),
-        (["node1"], "node1"),
         (["node3", "node1", "node2", "node2", "node10"], "node[1-3,10]"),
         (["n08", "n09", "n10", "n011"], "n[08-10,011]"),
         (["rack1-n1", "rack1-n2", "rack2-n1"], "rack1-n[1-2],rack2-n1"),

@@ -94,7 +94,7 @@ def test_each_combination_is_an_environment_with_kind_pmi_and_features_of_the_fi
 
 
 @pytest.mark.slow
-def test_one_that_is_built_is_found_through_its_view_and_tells_of_its_build(folder):
+def test_one_that_is_built_is_found_through_its_view_and_shows_its_build(folder):
     build(folder)
     found = environment(folder)
     view = f"{spack.builds(folder)}/mpich-gcc/view"
