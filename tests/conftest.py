@@ -35,7 +35,7 @@ PARTS = {
 }
 """Names of parts to which tests are in them, by their place and their mark."""
 
-# Each call of a command in a test would make all commands anew, of the same functions.
+# Each call of a command in a test would make all commands again, of the same functions.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # A busy machine takes long for an example; that is no failure.
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files of which a part has no test are not even read: that takes seconds in each process."""
+    """Leave unread the files without a test of the part: that takes seconds in each process."""
     part = config.getoption("--part")
     system = collection_path.is_relative_to(SYSTEM)
     if part is None or not (system or collection_path.suffix == ".py"):

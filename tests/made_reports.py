@@ -40,7 +40,7 @@ def another(document: Document, number: int, later_s: float = 0) -> None:
 
 
 def busy(share: float = 0.4, node: str = "gige-1") -> Document:
-    """Return the load of a node of which other programs used a share of the CPUs."""
+    """Return the load of a node whose CPUs other programs used by a share."""
     return {
         **{"node": node, "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
         **{"others_share": share, "network_share": 0.0, "steal_share": 0.0},

@@ -1,4 +1,4 @@
-"""What a terminal shows, and what a page has."""
+"""The text of a terminal, and the elements of a page."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import resource
@@ -16,7 +15,6 @@ from pydantic import Field, ValidationError
 from netproof.errors import NetproofError
 from netproof.intake import disk, models, yaml_reading
 from netproof.intake.models import (
-    MOST_QUOTED,
     Maybe,
     Positive,
     PositiveWhole,
@@ -58,11 +56,6 @@ def bomb(*, merged: bool) -> str:
 def test_json_that_is_none_or_too_much_is_refused(text, said):
     with pytest.raises(NetproofError, match=said):
         disk.json_value(text, "x")
-
-
-def test_all_other_json_is_what_json_says():
-    text = '{"a": [1, -2.5e3, null, true, "\\u00e9\\\\"], "b": {}}'
-    assert disk.json_value(text, "x") == json.loads(text)
 
 
 @pytest.mark.slow
@@ -181,24 +174,16 @@ def found(**changes) -> list[tuple]:
     return []
 
 
-def test_what_is_right_becomes_a_record_of_its_fields():
-    box = Box.model_validate(SOUND)
-    assert (box.size, box.ports[0].rate, box.spare) == (3, 1.0, None)
-
-
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
         ("bytes", "1", "found '1', expected a positive whole number"),
-        ("bytes", True, "found True, expected a positive whole number"),
-        ("link", "1", "found '1', expected a positive number"),
         ("link", math.nan, "found nan, expected a positive number"),
         ("link", None, "found nothing; give a value or remove the key"),
         ("on", 1, "found 1, expected true or false"),
         ("model", " ", "found ' ', expected text"),
         ("colour", "green", "found 'green', expected one of red, blue"),
         ("ports", [], "found [], expected a list that is not empty"),
-        ("ports", {"name": "a"}, "found {'name': 'a'}, expected a list that is not empty"),
         ("jobs", "1", "found '1', expected jobs at a time (a whole number)"),
         ("spare", 3, "found 3, expected a mapping"),
         ("lin", 3, "unknown here; did you mean 'link'? " + KEYS),
@@ -215,15 +200,6 @@ def test_a_fault_further_in_has_each_step_to_it():
         (("ports", 1, "rate"), "missing, expected a positive number"),
         (("ports", 1, "rat"), "unknown here; did you mean 'rate'? the keys are name, rate"),
     ]
-    assert found(spare={"name": "a", "rate": -1}) == [
-        (("spare", "rate"), "found -1, expected a positive number")
-    ]
-
-
-def test_what_is_quoted_is_cut():
-    for changes in ({"colour": "x" * 100_000}, {"x" * 100_000: 1}):
-        ((_, reason),) = found(**changes)
-        assert len(reason) < 2 * MOST_QUOTED + 50
 
 
 # A file is replaced at once or not at all.

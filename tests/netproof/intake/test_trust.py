@@ -213,7 +213,7 @@ class TestStrict:
         assert as_attacker(command, public, PYTHONPATH=str(ROOT)).stdout == "fine\n"
 
     @as_root
-    def test_a_container_of_an_unprivileged_user_tells_what_to_set(self, public):
+    def test_a_container_of_an_unprivileged_user_says_what_to_set(self, public):
         """There root's files show as nobody's, and as whose they are only by a setting."""
         who = {"user": 1, "group": 1, "extra_groups": []}
         made = ran("unshare", "--user", "--map-root-user", "true", **who)

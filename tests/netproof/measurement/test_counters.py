@@ -42,7 +42,7 @@ def test_what_both_nodes_counted_is_read_and_what_did_not_change_is_0_and_not_st
     assert counters(Path("x.err"), (JOBS / "link-down.err").read_text(), TWO) is None
 
 
-def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
+def test_of_a_crash_the_nodes_that_still_reported_are_known(tmp_path):
     errors, said = tmp_path / "x.err", text("carrier", "tcp-inter-node-oneway")
     lines = said.splitlines(keepends=True)
     of_first = [line for line in lines if "counters on gige-1\t" in line]
@@ -68,7 +68,7 @@ def test_a_counter_that_went_back_is_not_known():
     assert found.value("gige-1", "softnet", "", "dropped") > 0
 
 
-def test_another_namespaces_sysfs_tells_nothing_of_carriers():
+def test_another_namespaces_sysfs_counts_no_carriers():
     said = text("healthy", "tcp-inter-node-oneway")
     lines = [
         line.replace("eth1 ", "eth1 9") if "carriers\t" in line else line

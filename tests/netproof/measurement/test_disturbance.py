@@ -49,7 +49,7 @@ def load(text: str, **cpu_s: tuple[float, float]) -> NodeLoad:
     return disturbance.loads(ERRORS, text, cpu_s or {"n1": (0, 0)})[0]
 
 
-def test_a_quiet_machine_disturbs_nothing_and_one_cpu_taken_is_told_with_the_amount():
+def test_a_quiet_machine_disturbs_nothing_and_one_cpu_taken_is_named_with_the_amount():
     for name in ("quiet-tcp.err", "quiet-alltoall.err"):
         loads = read(name)
         assert {one.machine for one in loads} == {loads[0].machine}
@@ -202,7 +202,7 @@ def test_only_rank_0_marks_its_output_and_a_rank_that_a_signal_ended_says_so(tmp
     assert rank(tmp_path, "./not-there").returncode == 127
 
 
-def test_a_rank_that_ends_before_its_shell_comes_to_run_again_is_told_whole(tmp_path):
+def test_a_rank_that_ends_before_its_shell_comes_to_run_again_is_reported_whole(tmp_path):
     slow = {"BASH_FUNC_kill%%": '() { sleep 0.3; builtin kill "$@"; }'}
     ran = rank(tmp_path, "true", **slow)
     (one,) = disturbance.scheduled(ERRORS, ran.stderr).values()

@@ -83,7 +83,7 @@ def test_next_to_the_default_a_limit_shows_where_it_is(library, limit, between):
     assert 10 < found.step_us < 100
 
 
-def test_where_only_the_default_asks_nothing_is_told():
+def test_where_only_the_default_asks_no_limit_is_found():
     default, curve = recorded("openmpi5, default of 512 bytes", "default")
     assert eager_limit_alongside(curve, default) is None
     assert eager_limit_alongside(default, default) is None

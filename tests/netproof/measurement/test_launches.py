@@ -65,18 +65,6 @@ def ranged(slowest, fastest, mean):
     return Curve((1, 64), slowest, None, fastest, mean)
 
 
-times = st.lists(st.floats(0, 1e9), min_size=3, max_size=3)
-
-
-@given(st.lists(times, min_size=1, max_size=7))
-def test_the_median_lies_within_the_launches_and_ignores_their_order(rows):
-    launches = [curve_of(*row) for row in rows]
-    curve = median_curve(launches)
-    assert curve == median_curve(launches[::-1])
-    for column, middle in zip(zip(*rows, strict=True), curve.time_us, strict=True):
-        assert min(column) <= middle <= max(column)
-
-
 # Share of a healthy twin that a link carries: pair by pair, whatever the machine does to both.
 
 SIZES = (65536, 131072, 262144, 393216, 524288)
@@ -140,7 +128,7 @@ def test_without_bandwidth_times_are_compared_and_an_empty_message_with_the_leas
     assert twin.compared([(barrier, alongside)]) is None
 
 
-# How far the CPUs of a node are apart, as a launch's step tells it.
+# How far the CPUs of a node are apart, as a launch's step reports it.
 
 ERRORS = Path("mpi-intra-node-oneway.1.err")
 
