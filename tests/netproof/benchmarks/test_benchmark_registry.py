@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.collectives import CROSSING
 from netproof.benchmarks.imb import BENCHMARK as IMB
-from netproof.benchmarks.interface import ListedSizes, MessageSizes
+from netproof.benchmarks.interface import ListedSizes
 from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
 from netproof.benchmarks.netpipe import PerturbedSizes
 from netproof.benchmarks.osu import BENCHMARK as OSU
@@ -135,22 +135,6 @@ def test_netpipe_is_asked_for_what_lies_around_its_sizes(perturbation):
     asked = NETPIPE.asked(TCP, 65536, PerturbedSizes(perturbation=perturbation))
     assert asked == netpipe.sizes(1, 65536, perturbation)
     assert {3072 - perturbation, 3072, 3072 + perturbation} <= set(asked)
-
-
-@pytest.mark.parametrize(
-    ("kind", "values", "remedy"),
-    [
-        (ListedSizes, {"per_octave": 17}, "per_octave: "),
-        (ListedSizes, {"also": [0]}, "also.0: "),
-        (PerturbedSizes, {"perturbation": 4}, "would not increase from 1 byte on"),
-        (PerturbedSizes, {"perturbation": -1}, "perturbation: "),
-        (MessageSizes, {"also": [3000]}, "also: "),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_by_its_key(kind, values, remedy):
-    with pytest.raises(NetproofError) as refused:
-        kind.of_site(values)
-    assert remedy in str(refused.value)
 
 
 # The payload of a launch between its nodes, by its output and the nodes of its ranks.

@@ -145,9 +145,10 @@ class TestStrict:
 
     def test_a_place_of_one_s_own_will_do_even_below_a_public_one(self, public, tmp_path):
         (public / "own").mkdir()
-        trust.insist(public / "own" / "file", "this")
-        trust.insist(tmp_path, "this")
-        trust.insist("/etc/passwd", "this")
+        # One's own group is no other user.
+        tmp_path.chmod(0o775)
+        for place in (public / "own" / "file", tmp_path, "/etc/passwd"):
+            trust.insist(place, "this")
 
     @as_root
     def test_a_folder_that_everybody_can_write_is_named_with_the_remedy(self, tmp_path):
@@ -169,10 +170,6 @@ class TestStrict:
         trust.insist(tmp_path / "x.py", "this")
         monkeypatch.setenv(trust.GROUPS, "65534")
         trust.insist(tmp_path / "x.py", "this")
-
-    def test_a_user_s_own_group_is_no_other_user(self, tmp_path):
-        tmp_path.chmod(0o775)
-        trust.insist(tmp_path, "this")
 
     def test_a_user_is_trusted_by_name(self, public, monkeypatch):
         as_attacker("touch x.py", public)

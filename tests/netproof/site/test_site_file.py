@@ -8,9 +8,8 @@ import re
 import subprocess
 
 import pytest
-from made_sites import CONFIGURATION, ROOT, refusal, written
+from made_sites import CONFIGURATION, refusal, written
 
-from netproof.errors import NetproofError
 from netproof.site import site
 from netproof.site.matrix import NO_REASON, matrix
 from netproof.site.partition import (
@@ -67,6 +66,8 @@ def test_every_key_says_what_it_means(fields):
         ("sizes", {"omb": {}}, "'omb' is no benchmark; those are netpipe, imb, osu"),
         ("sizes", {"imb": 3000}, "imb: give a dictionary of settings"),
         ("sizes", {"osu": {"also": [3000]}}, "osu: OSU measures sizes that double, and no others"),
+        ("sizes", {"imb": {"per_octave": 17}}, "imb: per_octave: found 17"),
+        ("sizes", {"netpipe": {"perturbation": 4}}, "would not increase from 1 byte on"),
         ("sizes", {"imb": {"also": [2**30]}}, "imb: 1073741824 bytes is above max_message_bytes"),
         ("interface", "eno1; touch pwned", "(an interface's name: 1 to 15 characters"),
         ("interface", "-h", "no '-' first"),
@@ -79,6 +80,12 @@ def test_every_key_says_what_it_means(fields):
         ("criteria", {"disturbance": {"others": 20}}, "found 20, expected a share of the CPUs"),
         ("retired", {"lam": " "}, "say why 'lam' is gone, in a sentence"),
         ("retired", {"mpich": "old"}, "'mpich' is among its environs"),
+        ("load", {"mots": 2.0}, "mots: unknown here; did you mean 'most'"),
+        ("load", {"arguments": ["-sync off"]}, "arguments.0: found '-sync off', expected"),
+        ("pairs", {"slower": 1.5}, "slower: found 1.5, expected share"),
+        ("pairs", {"rounds": 1}, "rounds: found 1, expected 2 or more, or 0"),
+        ("pairs", {"quantities": ["rate both ways"]}, "quantities.0: found 'rate both ways',"),
+        ("pairs", {"environments": "mpich"}, "environments: found 'mpich', expected env"),
         ("pairs", {"environments": ["lam"]}, "'lam' is not among its environs: mpich"),
         ("pairs", {"environments": ["mpich"]}, "'mpich' has no IMB, which measures pairs; name"),
     ],
@@ -164,12 +171,6 @@ def test_a_folder_or_a_pipe_is_no_file_of_a_site_and_is_not_waited_for(tmp_path,
     make(tmp_path / "cluster.py")
     with pytest.raises(SiteError, match=r"cluster\.py: the file: Python: is no regular file; move"):
         site.gather(tmp_path)
-
-
-def test_the_documentation_names_every_key():
-    text = (ROOT / "docs" / "reference" / "keys.md").read_text()
-    for key in (*PARTITION_KEYS, *ENVIRONMENT_KEYS):
-        assert f"`{key}`" in text
 
 
 def test_scores_are_relative_to_the_first_environment_where_the_site_says_nothing(
@@ -322,23 +323,3 @@ def test_what_a_site_lists_is_kept_as_a_tuple_and_what_is_not_said_has_its_defau
     assert (partition.rank_counts, partition.twin) == ((4, 8), ("np", "to"))
     assert partition.arguments == dict.fromkeys(partition.arguments, ())
     assert (partition.crash_retries, partition.first_figure_s) == (3, 300)
-
-
-# Settings of a site for a network under load, and for rounds of pairs.
-
-
-@pytest.mark.parametrize(
-    ("settings", "values", "said"),
-    [
-        (LoadSettings, {"mots": 2.0}, "mots: unknown here; did you mean 'most'"),
-        (LoadSettings, {"arguments": ["-sync off"]}, "arguments.0: found '-sync off', expected"),
-        (PairSettings, {"slower": 1.5}, "slower: found 1.5, expected share"),
-        (PairSettings, {"rounds": 1}, "rounds: found 1, expected 2 or more, or 0"),
-        (PairSettings, {"quantities": ["rate both ways"]}, "quantities.0: found 'rate both ways',"),
-        (PairSettings, {"environments": "mpich"}, "environments: found 'mpich', expected env"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_its_key(settings, values: dict, said: str):
-    with pytest.raises(NetproofError) as error:
-        settings.of_site(values)
-    assert str(error.value).startswith(said)
