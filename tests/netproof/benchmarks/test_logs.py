@@ -223,13 +223,6 @@ class TestATableWithoutItsBanner:
         start = IMB.index(f"# Benchmarking {function} ")
         return "\n".join(IMB[start:].split("\n\n")[0].split("\n")[skipped:]) + "\n"
 
-    @pytest.mark.parametrize("function", ["PingPong", "Exchange", "Biband", "Allreduce", "Barrier"])
-    def test_it_is_read_by_its_title(self, function):
-        ((_, printed),) = read(f"so slow:\n\n{self.table(function)}").printed()
-        whole = read(IMB).outputs[0].table(function, 2)
-        assert (printed.function, printed.ranks, printed.remark) == (function, 2, "")
-        assert printed.curve() == whole.curve()
-
     @pytest.mark.parametrize("skipped", [1, 4])
     @pytest.mark.parametrize(
         ("function", "guess", "ranks"),
