@@ -47,19 +47,6 @@ def test_the_median_of_starting_and_ending_is_taken_off():
     assert cost.interrupts_s == pytest.approx(0.2)
 
 
-def test_a_message_is_the_cost_of_the_node_it_leaves_and_of_the_one_at_which_it_arrives():
-    both = launch(1.3) | launch(2.3, "n2")
-    first, second = costs([both], [{"n1": START, "n2": START}])
-    assert (first.s_per_gb, first.us_per_message) == pytest.approx((1.0, 1000.0))
-    assert second.s_per_gb == pytest.approx(2.0)
-    (alone,) = costs([launch(1.3)], [{"n1": START}])
-    assert alone.s_per_gb == pytest.approx(0.5), "both ends are on the one node"
-    assert first.slept_per_message == pytest.approx(1.0)
-    # A rank that could run all of the time never slept.
-    (polls,) = costs([launch(1.5, awake_s=2.4)], [{"n1": START}])
-    assert (polls.asleep_share, alone.asleep_share) == pytest.approx((0, 0.5))
-
-
 def test_what_is_not_known_has_its_reason():
     (without,) = costs([launch(1.3)], [])
     assert {without.why(name) for name in FIGURES} == {NO_STARTS}

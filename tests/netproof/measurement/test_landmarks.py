@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_curves import POWERS, curve, line
 
-from netproof.measurement import twin
 from netproof.measurement.case import Curve, median_curve
 from netproof.measurement.landmarks import LANDMARK_NAMES, LANDMARKS, landmarks
 
@@ -60,23 +59,6 @@ def test_a_top_that_is_no_line_makes_no_asymptote_and_says_by_how_much():
     found = landmarks(median_curve(several), 117.7, launches=several)
     assert found.asymptotic_mb_s is None
     assert "lie on no line: they grow faster in the upper half" in found.why("asymptotic_mb_s")
-
-
-def test_every_figure_of_several_launches_has_an_interval_around_it():
-    several = [line(30, 100), line(33, 101), line(29, 98)]
-    found = landmarks(median_curve(several), 117.7, launches=several)
-    for name in LANDMARK_NAMES:
-        if name not in ("eager_limit", *twin.NAMES):
-            low, high = found.intervals.get(name)
-            assert low <= getattr(found, name) <= high, name
-    assert found.intervals.get("eager_limit") is None
-    low, high = found.intervals.get("latency_us")
-    assert low < 29 < 33 < high
-    share = found.intervals.get("line_rate_share")
-    assert share == pytest.approx([end / 117.7 for end in found.intervals.get("asymptotic_mb_s")])
-    # Of one only what goes by pairs of sizes has one.
-    alone = landmarks(line(), 117.7, launches=[line()])
-    assert set(alone.intervals) == {"asymptotic_mb_s", "line_rate_share"}
 
 
 def test_a_figure_that_a_launch_does_not_define_has_no_interval():

@@ -76,14 +76,6 @@ def link(mb_s: float, sizes: tuple[int, ...] = SIZES) -> Curve:
     return Curve(sizes, tuple(size / mb_s for size in sizes), (mb_s,) * len(sizes))
 
 
-def test_a_link_at_half_rate_carries_half_of_its_twin_and_of_one_launch_has_no_interval():
-    pair = (link(50), link(100, SIZES[2:]))
-    found = twin.compared([pair] * 3)
-    assert found["paired_mb_s"][0] == pytest.approx(100)
-    assert found["paired_share"] == (pytest.approx(0.5), pytest.approx((0.5, 0.5)))
-    assert [interval for _, interval in twin.compared([pair]).values()] == [None, None]
-
-
 @given(st.lists(factors, min_size=2, max_size=12), st.floats(0.1, 2.0))
 def test_what_slows_a_launch_and_its_twin_alike_cancels(machine, share):
     pairs = [(link(100 * share * slow), link(100 * slow, SIZES[2:])) for slow in machine]
