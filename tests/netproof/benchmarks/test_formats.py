@@ -98,6 +98,9 @@ def test_what_no_line_names_is_guessed_and_called_a_guess_or_said():
     assert (table.function, "guessed" in table.remark) == ("alltoall", False)
     text = "mpirun ./build/alltoall_perf -b 1 -e 8G\n" + (DATA / "nccl-alltoall.out").read_text()
     assert outputs.read(text, "x").printed()[0][1].function == "alltoall"
+    rows = outputs.text_of(DATA / "perftest-small.out").splitlines(keepends=True)[-3:]
+    ((_, table),) = outputs.read("".join(rows), "x").printed()
+    assert (table.function, table.remark) == ("send_bw", "guessed")
 
 
 def test_json_names_the_program_and_has_tables_where_it_can_print_several():

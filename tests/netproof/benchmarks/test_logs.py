@@ -217,6 +217,13 @@ def test_imb_that_another_program_interrupts_refuses_the_file():
     refused(part + "\n" + IMB)
 
 
+def test_a_row_s_digits_are_no_prefix_of_the_next_output():
+    log = read(BW.rstrip("\n") + LATENCY)
+    assert [one.tables[0].function for one in log.outputs] == ["bw"]
+    (fault,) = log.faults
+    assert "the line above it is missing that names the function" in fault
+
+
 class TestATableWithoutItsBanner:
     def table(self, function: str, skipped: int = 0) -> str:
         """A recorded table from its title on, or without some of its first lines."""
@@ -242,6 +249,10 @@ class TestATableWithoutItsBanner:
         assert printed.ranks == (2 if skipped == 1 else ranks)
         (note,) = log.notes
         assert f"its columns are those of {guess}, which is a guess" in note
+
+    def test_an_impossible_row_of_one_that_is_guessed_is_refused_by_its_line(self):
+        fault = refused(self.table("PingPong", 4).replace("16           50", "17           50"))
+        assert "17 bytes after 8: IMB's sizes double" in str(fault)
 
     def test_a_collective_without_its_name_is_refused_with_what_is_missing(self):
         omb = "# Size       Avg Latency(us)\n4                       3.61\n"

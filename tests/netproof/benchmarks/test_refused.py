@@ -27,10 +27,16 @@ SECOND = next(
     if line.startswith(" 4 ")
 )
 EDITS = {
+    # Recorded as they are.
+    "imb/2018/one-rank.txt": [("", "", "IMB did not run PingPong")],
+    "imb/2018/truncated.txt": [("", "", "another size than it was asked for")],
+    "imb/2021.11/twice.txt": [("", "", "a second table of PingPong at 2 ranks")],
+    "netpipe/3.7.2/stopped.stderr": [("", "", "cut short")],
     "public/iallreduce.out": [
         ("6.08", "9.08", "Overlap(%) does not follow from the times"),
     ],
     "formats/gpcnet-network-test.out": [
+        ("Isolated Network Tests", "Isolated Network Test ", "is not the title"),
         ("4975.3", "  0.00", "is no test"),
         ("Two-sided Lat (8 B)", "Two-sided Lat (8)", "such as (8 B)"),
     ],
@@ -51,6 +57,7 @@ EDITS = {
         ("RESULT: Max", "RESULT: Min", "expected `RESULT: Max Time`"),
     ],
     "formats/mpigraph.out": [
+        ("n2:1 to", "n2:2 to", "expected the rates of n2:1"),
         ("2710.125", "3710.125", "rates have the mean"),
         ("Procs\t4", "Procs\t5", "expected 5 ranks of `Send`"),
     ],
@@ -67,6 +74,7 @@ EDITS = {
         (": 0 OK", ": 3 FAILED", "3 FAILED"),
     ],
     "formats/nccl-two-nodes.out": [
+        ("#   Rank  1", "#   Rank  2", "is of another run"),
         ("0.565546", "0.665546", "a row is missing"),
         ("14868    0.56", "14868    0.66", "algbw does not follow"),
         ("maxBytes 1073741824", "maxBytes 536870912", "asked for"),
@@ -232,7 +240,7 @@ def test_what_contradicts_itself_is_refused(name, old, new, said):
     assert (said in str(error), error.path) == (True, "x.out"), error
     # What many lines contradict is known at the last of them.
     changed = 1 + text[: text.index(old)].count("\n") + old.startswith("\n")
-    assert error.line == changed or folder in ("formats", "imb")
+    assert error.line == changed or folder in ("formats", "imb") or not old
     assert error.line >= changed or folder == "formats"
 
 

@@ -1,4 +1,4 @@
-"""A site's files from recorded answers of two clusters that netproof had not seen."""
+"""A site's files from recorded answers of a cluster that netproof had not seen."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from netproof.site.look import Device, Interface, Looked, LookedEnvironment, Loo
 from netproof.site.matrix import matrix
 from netproof.verdict.references import ReferenceFile
 
-CLUSTERS = ROOT / "tests" / "data" / "clusters"
-KESTREL = CLUSTERS / "kestrel"
+KESTREL = ROOT / "tests" / "data" / "clusters" / "kestrel"
 FABRIC = {"ens1f0": {1048576: 998.0}}
 NETWORKS = {**FABRIC, "eno1": {1048576: 193.0}}
 
@@ -45,17 +44,15 @@ def look_job(monkeypatch) -> ModuleType:
     return importlib.import_module("look_job")
 
 
-def said(name: str, cluster: Path = KESTREL) -> str:
-    return (cluster / name).read_text()
+def said(name: str) -> str:
+    return (KESTREL / name).read_text()
 
 
 @pytest.fixture
-def kestrel(monkeypatch) -> list[tuple[str, ...]]:
-    """Slurm's commands answer as on kestrel for nina; returns those that were asked."""
-    asked = []
+def kestrel(monkeypatch) -> None:
+    """Slurm's commands answer as on kestrel for nina."""
 
     def ask(*command: str, merged: bool = False) -> str:
-        asked.append(command)
         match command:
             case ("scontrol", "ping"):
                 return "Slurmctld(primary) at mgmt1 is UP"
@@ -86,7 +83,6 @@ def kestrel(monkeypatch) -> list[tuple[str, ...]]:
         return ""
 
     monkeypatch.setattr(slurm, "ask", ask)
-    return asked
 
 
 def node(name="cn007", python="", devices=(), interfaces=None) -> LookedNode:
