@@ -183,11 +183,15 @@ def test_imb_sends_at_least_what_its_rows_say(output, function, nodes, payload):
 @pytest.mark.parametrize(
     ("function", "one_a_node", "two_a_node"),
     [
+        ("Sendrecv", 4, 2),
         ("Exchange", 8, 4),
         ("Uniband", 2, 2),
+        ("Biband", 4, 4),
         ("Bcast", 3, 1),
         ("Allgather", 12, 4),
+        ("Scatterv", 3, 2),
         ("Alltoall", 12, 8),
+        ("Reduce_scatter_block", 12, 4),
         ("Allreduce", 6, 2),
     ],
 )

@@ -109,9 +109,12 @@ class TestMessages:
     ("name", "ranks", "a_node", "most"),
     [
         ("Bcast", 64, 2, 62),
+        ("Scatterv", 4, 2, 2),
         ("Allreduce", 64, 2, 124),
+        ("Reduce_scatter", 4, 1, 4),
         ("Reduce_scatter_block", 4, 1, 15),
         ("Allgather", 4, 1, 3 + 4 * 2),
+        ("Alltoall", 4, 1, 4),
         ("Alltoallv", 64, 2, 2 * 32 * 6),
     ],
 )
