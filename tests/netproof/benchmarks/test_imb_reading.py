@@ -26,6 +26,24 @@ def test_one_table_is_not_picked_out_of_two_or_none() -> None:
         output.table("Bcast", 4)
 
 
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("2018/out-of-mem.txt", "Alltoall"), ("2021.11/int-overflow.txt", "Alltoallv")],
+)
+def test_a_failed_size_is_kept_and_makes_no_curve(name: str, function: str) -> None:
+    table = recorded(name).table(function, 4)
+    failure = next(row for row in table.rows if not row.values)
+    with pytest.raises(ParseError) as caught:
+        table.curve()
+    assert (caught.value.line, caught.value.text) == (failure.line, failure.failure)
+
+
+@pytest.mark.parametrize("name", ["2018/checked.txt", "2021.11/map.txt"])
+def test_without_the_blanks_that_mail_and_editors_strip_it_is_the_same_output(name: str) -> None:
+    lines = (DATA / name).read_text().split("\n")
+    assert BENCHMARK.read("\n".join(map(str.strip, lines)), name) == recorded(name)
+
+
 def test_wrong_data_make_no_curve() -> None:
     lines = (DATA / "2021.11/checked.txt").read_text().split("\n")
     row = recorded("2021.11/checked.txt").table("Alltoall", 4).rows[2]

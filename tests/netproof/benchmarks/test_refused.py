@@ -19,6 +19,7 @@ def refused(text: str, folder: str = "formats") -> ParseError:
 
 
 FORMATS = DATA / "formats"
+STOPPED = DATA / "netpipe" / "3.7.2" / "stopped.stderr"
 LAST = "# Maximum message length in bytes:   "
 LAST_ROW = (FORMATS / "netpipe-5-print.out").read_text().splitlines(keepends=True)[-5]
 SECOND = next(
@@ -37,6 +38,7 @@ EDITS = {
     ],
     "formats/gpcnet-network-test.out": [
         ("Isolated Network Tests", "Isolated Network Test ", "is not the title"),
+        ("|          99% |", "|          98% |", "is not the title"),
         ("4975.3", "  0.00", "is no test"),
         ("Two-sided Lat (8 B)", "Two-sided Lat (8)", "such as (8 B)"),
     ],
@@ -277,6 +279,7 @@ ONE_GPU = """# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup it
         ('["# OSU MPI Latency Test v5.8", "# Size Latency (us)", "1  2.30"]', "is JSON of no"),
         ('{"start": {', "the file is cut short or damaged"),
         ("Now starting the main loop\n", "the first size is missing"),
+        (STOPPED.read_text() + "\n", "a size without its result: the run was cut short"),
         ("0: node1\n", "expected"),
     ],
 )
