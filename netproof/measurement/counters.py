@@ -78,16 +78,15 @@ class Counters:
     """Counts of a launch by node.
 
     ``names``: sets of counters that a source refers to; ``absent``: reasons for sources that could
-    not be read; ``took_s``: seconds that reading took.
+    not be read.
     """
 
     sources: Mapping[str, tuple[CounterSource, ...]]
     names: Annotated[tuple[tuple[str, ...], ...], WrapValidator(_resolved)]
     absent: Mapping[str, Mapping[str, str]]
-    took_s: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        if not self.sources.keys() == self.absent.keys() == self.took_s.keys():
+        if self.sources.keys() != self.absent.keys():
             raise NetproofError(f"not all is known of the same nodes: {', '.join(self.sources)}")
         for node, sources in self.sources.items():
             for source in sources:
@@ -302,17 +301,16 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
 
 def _counters(errors: Path, of_nodes: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
     names: dict[tuple[str, ...], int] = {}
-    sources, absent, took_s = {}, {}, {}
+    sources, absent = {}, {}
     for node, lines in sorted(of_nodes.items()):
         try:
             if lines[-1][0] != _LAST:
                 raise ValueError("the last line is missing")
             sources[node], absent[node] = _sources(lines[:-1], names)
-            took_s[node] = int(lines[-1][1]) / 1e6
         except (ValueError, IndexError) as error:
             reason = f"the counters of {node} cannot be read: {error}"
             raise ParseError(str(errors), 0, "", reason) from error
-    return Counters(sources, tuple(names), absent, took_s)
+    return Counters(sources, tuple(names), absent)
 
 
 def _sources(

@@ -43,7 +43,7 @@ FOLDERS = "session-*"
 
 HEADER = "session.json"
 
-FORMAT = 8
+FORMAT = 9
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""

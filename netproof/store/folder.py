@@ -37,7 +37,7 @@ from netproof.intake import disk, trust
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 6
+FORMAT = 7
 """Format of the store; raised when a table's columns change."""
 
 CHECKSUMS = "checksums"

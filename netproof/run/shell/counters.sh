@@ -132,20 +132,19 @@ say_counted() {
 
 # network_before NODE: reads each source, and the node's carrier changes stored before.
 network_before() {
-    local key kept=() began=${EPOCHREALTIME/[.,]/}
+    local key kept=()
     { mapfile -t kept <"${netproof_folder:-.}/carriers.$1"; } 2>/dev/null
     network_since=
     [ "${#kept[@]}" -eq 0 ] || network_since=${kept[-1]}
     read_network
     declare -gA network_was=()
     for key in "${!network[@]}"; do network_was[$key]=${network[$key]}; done
-    network_took=$((${EPOCHREALTIME/[.,]/} - began))
 }
 
 # network_after NODE STATUS: prints each source before and now, in numbered lines; the last one marks
-# the end, with the µs that this took. STATUS: the program's.
+# the end. STATUS: the program's.
 network_after() {
-    local key same= began=${EPOCHREALTIME/[.,]/} network_said=0
+    local key same= network_said=0
     read_network
     {
         [ -z "$network_since" ] || say_counted "$1" "since carriers" "$network_since"
@@ -162,6 +161,6 @@ network_after() {
         say_counted "$1" same "$same"
         # srun may cut off these lines if a launch fails; then the next one counts it again.
         [ "$2" -ne 0 ] || keep_carriers "$1"
-        say_counted "$1" last $((network_took + ${EPOCHREALTIME/[.,]/} - began))
+        say_counted "$1" last ""
     } >&2
 }

@@ -64,7 +64,7 @@ def launch(
     undisturbed: bool = True,
 ) -> CountedLaunch:
     sources = {f"n{number}": one for number, one in enumerate(nodes, 1)}
-    read = Counters(sources, NAMES, {node: {} for node in sources}, dict.fromkeys(sources, 0.001))
+    read = Counters(sources, NAMES, {node: {} for node in sources})
     return CountedLaunch(1, read, payload, undisturbed)
 
 
@@ -106,7 +106,7 @@ def test_segments_that_came_twice_were_not_lost_whichever_way_the_kernel_counts_
     counted = {"Tcp.OutSegs": 1000, "Tcp.RetransSegs": 90, "TcpExt.TCPDSACKRecv": 5}
     names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecv"),)
     sources = {"n1": (CounterSource("tcp", "", counted, 0),)}
-    assert sent_again(Counters(sources, names, {"n1": {}}, {"n1": 0.0}), "n1").count == 85
+    assert sent_again(Counters(sources, names, {"n1": {}}), "n1").count == 85
 
 
 def test_the_node_that_sends_again_is_named_with_its_share():

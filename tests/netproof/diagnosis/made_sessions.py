@@ -176,7 +176,7 @@ def subject(
 
 
 def _moved(counters: Counters, to: Mapping[str, str]) -> Counters:
-    parts = ("sources", "absent", "took_s")
+    parts = ("sources", "absent")
     named = {part: {to[n]: one for n, one in getattr(counters, part).items()} for part in parts}
     return dataclasses.replace(counters, **named)
 
@@ -191,7 +191,7 @@ def sending_again(**again: int) -> Counters:
         )
         for name, count in again.items()
     }
-    return Counters(sources, names, {node: {} for node in sources}, dict.fromkeys(sources, 0.0))
+    return Counters(sources, names, {node: {} for node in sources})
 
 
 _OF_ETH1 = (

@@ -44,10 +44,10 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
         sources = {
             node: (CounterSource(TCP, "", counted, 0),) for node, counted in row["tcp"].items()
         }
-        rest = {node: {} for node in sources}, dict.fromkeys(sources, 0.001)
+        absent = {node: {} for node in sources}
         own = replace(
             launch,
-            counters=Counters(sources, (NAMES,), *rest) if sources else None,
+            counters=Counters(sources, (NAMES,), absent) if sources else None,
             ranks=turn.nodes,
         )
         runs.append(VictimRun(turn, own, tuple(row["times_us"])))

@@ -99,7 +99,7 @@ def with_losses(measured: Measured) -> Measured:
     """A tenth of what its launches sent was sent again, by a node's counters."""
     names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
     source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
-    counters = Counters({"gige-1": (source,)}, names, {"gige-1": {}}, {"gige-1": 0.0})
+    counters = Counters({"gige-1": (source,)}, names, {"gige-1": {}})
     return measured.with_launches([replace(one, counters=counters) for one in measured.launches])
 
 

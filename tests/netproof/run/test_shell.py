@@ -200,14 +200,13 @@ def test_without_a_sysfs_of_its_own_carriers_are_not_known():
     assert found.value("n1", "interface", "lo", "tx_bytes") > 0
 
 
-def test_what_went_over_loopback_is_counted_in_short_lines_with_the_cost():
+def test_what_went_over_loopback_is_counted_in_short_lines():
     said = counted("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=OWN_SYSFS)
     found = read(said)
     sent = found.value("n1", "interface", "lo", "tx_bytes")
     assert sent == found.value("n1", "interface", "lo", "rx_bytes") > 0
     assert found.value("n1", "tcp", "", "Tcp.RetransSegs") == 0
     assert max(map(len, said.splitlines())) < 1024
-    assert 0 < found.took_s["n1"] < 1
 
 
 INFINIBAND = """

@@ -70,7 +70,7 @@ def counted(**changes: int) -> dict:
     source = {"kind": "interface", "name": "eth1", "counted": changes, "read": 0}
     source |= {"absent": {"rx_bytes": "went from 9 to 1"}, "layer": "", "interfaces": ["eth2"]}
     names, absent = [["tx_bytes", "rx_errs", "carrier_changes"]], {"softnet": "no"}
-    of_node = {"sources": [source], "absent": absent, "took_s": 0.002}
+    of_node = {"sources": [source], "absent": absent}
     return {"names": names, **{name: {"gige-1": one} for name, one in of_node.items()}}
 
 

@@ -154,7 +154,7 @@ def flapping() -> Counters:
         CounterSource(INTERFACE, EXTRAS["interface"], {CARRIER: 2}, 0),
         CounterSource("tcp", "", {"Tcp.OutSegs": 9000, "Tcp.RetransSegs": 900}, 0),
     )
-    return Counters({NODES[1]: sources}, (names,), {NODES[1]: {}}, {NODES[1]: 0.001})
+    return Counters({NODES[1]: sources}, (names,), {NODES[1]: {}})
 
 
 def with_pairs(

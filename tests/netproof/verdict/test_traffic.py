@@ -64,7 +64,7 @@ def lossy(**again: int) -> Counters:
         )
         for name, count in again.items()
     }
-    return Counters(sources, names, {node: {} for node in sources}, dict.fromkeys(sources, 0.0))
+    return Counters(sources, names, {node: {} for node in sources})
 
 
 def test_each_interface_has_its_sums_and_the_one_under_test_is_marked(extras):
