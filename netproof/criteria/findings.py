@@ -47,9 +47,9 @@ class Finding:
     ``size``: bytes, None for a whole curve; ``value`` and ``bound``: in the criterion's unit, None
     where undefined or not asserted; ``compared_sizes``: the other sizes that made the value;
     ``common``: those at which curves were compared, increasing; ``against``: the configuration
-    compared with; ``disturbed``: what else the nodes did; ``node``, ``interface``: whose counters;
-    ``why_undefined``: the reason alone, reported for many cases at once; ``variable``: of a
-    reference.
+    compared with; ``disturbed``: what else the nodes did; ``doubt``: why it is inconclusive,
+    whatever its value; ``node``, ``interface``: whose counters; ``why_undefined``: the reason
+    alone, reported for many cases at once; ``variable``: of a reference.
 
     The verdict's level may differ from the criterion's own, ``before``. ``repeated``: what repeats
     around its size showed, None without any: the level, in how many launches, of how many usable
@@ -69,6 +69,7 @@ class Finding:
     interval: tuple[float, float] | None = None
     against: str | None = None
     disturbed: tuple[str, ...] = ()
+    doubt: str = ""
     node: str | None = None
     interface: str | None = None
     why_undefined: str = ""
@@ -129,8 +130,10 @@ class Finding:
         """Return it as it rests on disturbed launches: a failure is inconclusive."""
         if not noise or self.level not in AGAINST:
             return self
-        reason = self.reason + then(f"{why}{'; '.join(noise)}")
-        return self.but(level=Level.INCONCLUSIVE, reason=reason)
+        doubt = f"{why}{'; '.join(noise)}"
+        return self.but(
+            level=Level.INCONCLUSIVE, reason=self.reason + then(doubt), doubt=self.doubt or doubt
+        )
 
     def ruled(self, level: Level, more: str = "", **known: Any) -> Finding:
         """Return it with the verdict's level and more of a reason; ``known``: further fields."""

@@ -157,7 +157,7 @@ def _cut(line: str) -> str:
 
 
 def _figure(judged: CaseVerdict, finding: Finding) -> str:
-    """Return a finding in a line: case, figure, limit and place; empty without a figure."""
+    """Return a finding in a line: case, figure, limit, doubt, place; empty without a figure."""
     if finding.value is None or finding.bound is None:
         return ""
     case, size = judged.case, "" if finding.size is None else f" at {size_in_words(finding.size)}"
@@ -167,7 +167,9 @@ def _figure(judged: CaseVerdict, finding: Finding) -> str:
     on = f", {' '.join(filter(None, (nodes, finding.interface)))}" if nodes else ""
     where, what = f"{case.partition} {case.environment} {case.what()}", finding.criterion
     value = f"{finding.variable or what} {finding.value:.3g}{size}"
-    return f"{where}: {value}, limit {finding.bound:.3g}{on}"
+    # Its figure and limit alone would not explain why it is inconclusive.
+    but = f", but {finding.doubt}" if finding.doubt else ""
+    return f"{where}: {value}, limit {finding.bound:.3g}{but}{on}"
 
 
 def compared_with(verdict: Verdict) -> Sentences:

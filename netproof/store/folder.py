@@ -379,7 +379,9 @@ class Store:
 
 
 def _a_file(folder: Path) -> NetproofError:
-    return NetproofError(f"{folder}: is a file, and a store is a folder")
+    return NetproofError(
+        f"{folder}: is a file, and a store is a folder: name one with --store or NETPROOF_STORE"
+    )
 
 
 def _stored(path: Path) -> StoredSession:

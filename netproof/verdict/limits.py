@@ -127,11 +127,11 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
                 reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
                 findings[name] = Finding(REFERENCE, Level.UNDEFINED, where, reason, variable=name)
             continue
-        ends, more = interval_of(measured, name), ""
+        ends, more, doubt = interval_of(measured, name), "", ""
         level = _LEVELS[interval.side(ends or (value, value), limit.low, limit.high)]
         if name == "paired_share":
-            more, enough = _of_the_twin(measured, level, ends)
-            level = level if enough else Level.INCONCLUSIVE
+            more, doubt = _of_the_twin(measured, level, ends)
+            level = Level.INCONCLUSIVE if doubt else level
         elif name in twin.VARIABLES:
             more = (
                 "; that is relative to the healthy twin of this link, measured next to each launch:"
@@ -150,6 +150,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
             value=value,
             bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
             interval=ends,
+            doubt=doubt,
             variable=name,
         )
     return findings
@@ -194,8 +195,8 @@ def twin_too_slow(measured: Measured) -> bool:
     return ends[1] < twin.HALF_RATE_SEEN * measured.line_rate_mb_s
 
 
-def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tuple[str, bool]:
-    """Return the twin's bandwidth in words, and whether it is enough to compare with.
+def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tuple[str, str]:
+    """Return the twin's bandwidth in words, and why it is not enough to compare with, or empty.
 
     A link that itself certainly carries half of its rate is not at half rate, however slow its
     twin. ``share``: the interval of its bandwidth over its twin's, in %.
@@ -203,13 +204,14 @@ def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tu
     carried, rate = measured.landmarks.paired_mb_s or 0.0, measured.line_rate_mb_s
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
     if rate is None:
-        return text, True
+        return text, ""
     if carried / rate >= twin.HALF_RATE_SEEN:
-        return f"{text}, {carried / rate:.0%} of the line rate", True
+        return f"{text}, {carried / rate:.0%} of the line rate", ""
     text += f", only {carried / rate:.0%} of the line rate"
     least = 0.0 if share is None else share[0] / 100 * carried
     itself = level is Level.PASS and least >= twin.HALF_RATE_SEEN * rate
-    return f"{text}: on a machine as slow as that a link at half rate would not be seen", itself
+    doubt = "" if itself else f"its twin carried only {carried / rate:.0%} of the line rate"
+    return f"{text}: on a machine as slow as that a link at half rate would not be seen", doubt
 
 
 def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:

@@ -44,9 +44,14 @@ def test_what_is_inconclusive_has_its_interval_and_a_pass_no_more_than_ten_lines
     lines = brief(dataclasses.replace(judged, verdict=passed))
     assert lines[0] == "PASSED: 15 of 15 cases passed"
     assert len(lines) <= 10
-    # What has no figure is said by its sentence.
+    # What has no figure is said by its sentence, and one that its limit does not explain by both.
     bare = Finding("envelope", Level.INCONCLUSIVE, "there", "nothing to compare with", size=4)
-    cases = (dataclasses.replace(passed.cases[0], findings=(bare,)), *passed.cases[1:])
-    unsure = dataclasses.replace(passed, cases=cases)
-    lines = brief(dataclasses.replace(judged, verdict=unsure))
-    assert "INCONCLUSIVE there: nothing to compare with" in lines
+    share = Finding("reference", Level.FAIL, "there", "", value=31.6, bound=2.0, variable="share")
+    for finding, line in (
+        (bare, "there: nothing to compare with"),
+        (share.without_noise(["a"], "its twin was "), "share 31.6, limit 2, but its twin was a, "),
+    ):
+        cases = (dataclasses.replace(passed.cases[0], findings=(finding,)), *passed.cases[1:])
+        unsure = dataclasses.replace(passed, cases=cases)
+        lines = brief(dataclasses.replace(judged, verdict=unsure))
+        assert [one for one in lines if one.startswith("INCONCLUSIVE ") and line in one]

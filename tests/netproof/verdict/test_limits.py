@@ -119,6 +119,7 @@ def test_what_carries_far_more_than_the_twin_is_another_link_and_a_slow_machine_
         finding = of_twin(alongside_twin(pingpong, slower, machine=0.5))
         assert finding.level is Level.INCONCLUSIVE
         assert "only 50% of the line rate: on a machine as slow as that" in finding.why
+        assert finding.doubt == "its twin carried only 50% of the line rate"
 
 
 def test_a_link_that_carries_enough_itself_is_sound_however_slow_its_twin_was(pingpong):
