@@ -67,7 +67,7 @@ class TestNodesThatDoNotAnswer:
     def test_they_are_waited_for(self, cannot_run):
         assert cannot_run(RESUMED, RESUMED, RESUMED.replace("idle*", "idle")) == set()
 
-    def test_they_are_told_when_the_wait_is_over(self, cannot_run):
+    def test_they_are_named_when_the_wait_is_over(self, cannot_run):
         why = cannot_run(RESUMED, wait_s=0)
         assert (
             "partition gige has 1 usable node of 4, and 2 are needed: gige-2 is idle* (does not"
@@ -199,7 +199,7 @@ def test_every_contention_domain_has_all_of_the_budget(expected):
 SINCE = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 
 
-def test_a_second_night_is_refused_and_told_who_runs_since_when(tmp_path):
+def test_a_second_night_is_refused_with_who_runs_since_when(tmp_path):
     path = night.lock_of(tmp_path / "store", "one")
     assert path == tmp_path / "store.one.lock"
     with (
@@ -208,12 +208,7 @@ def test_a_second_night_is_refused_and_told_who_runs_since_when(tmp_path):
         night.held(path, SINCE),
     ):
         pass
-    with night.held(path, SINCE):
-        pass
-
-
-def test_what_inherits_the_lock_holds_it_too(tmp_path):
-    path = tmp_path / "lock"
+    # What inherits the lock holds it too.
     with night.held(path, SINCE) as descriptor:
         child = subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,))
     with pytest.raises(NetproofError, match="still running"), night.held(path, SINCE):

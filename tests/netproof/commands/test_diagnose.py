@@ -48,7 +48,7 @@ def test_what_is_inconclusive_is_3_with_what_is_missing(call):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", [False, True], ids=["no store", "a store that is not there yet"])
-def test_the_sessions_alongside_it_tell_since_when(call, tmp_path, monkeypatch, store):
+def test_the_sessions_alongside_it_show_since_when(call, tmp_path, monkeypatch, store):
     if store:
         monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
     folder = tmp_path / "reports"

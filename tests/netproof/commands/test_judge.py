@@ -80,28 +80,20 @@ class TestCutOff:
         # The last table needs a line that shows it is whole.
         assert last - (shift <= 0) <= len(cut) <= last
 
-    def test_in_its_first_table_nothing_is_left(self, tmp_path):
-        (tmp_path / "cut.txt").write_text(self.TEXT[: self.TITLES[1]])
-        (tmp_path / "shorter.txt").write_text(self.TEXT[: self.TITLES[1] - 40])
-        status, found = document(tmp_path / "cut.txt")
-        assert (status, len(found["curves"]), len(found["faults"])) == (3, 1, 1)
-        status, said = judge(tmp_path / "shorter.txt")
-        assert status == 2
-        assert "shorter.txt:" in said
-
-    @pytest.mark.parametrize("name", ["mpigraph.out", "gpcnet-network-load-test.out"])
-    def test_so_it_is_with_other_programs_of_several_tables(self, tmp_path, name):
-        lines = (DATA / "formats" / name).read_text().splitlines(keepends=True)
-        (tmp_path / "cut.out").write_text("".join(lines[: len(lines) * 3 // 4]))
-        status, found = document(tmp_path / "cut.out")
-        (fault,) = found["faults"]
-        assert status == 3
-        assert "the file ends here, cut short" in fault
-        _, whole = document(DATA / "formats" / name)
-        assert len(found["curves"]) == len(whole["curves"]) // 2
+    def test_before_its_first_table_ends_nothing_is_left_and_so_with_other_programs(self, tmp_path):
+        (tmp_path / "cut.txt").write_text(self.TEXT[: self.TITLES[1] - 40])
+        status, said = judge(tmp_path / "cut.txt")
+        assert (status, "cut.txt:" in said) == (2, True)
+        for name in ("mpigraph.out", "gpcnet-network-load-test.out"):
+            path = DATA / "formats" / name
+            lines = path.read_text().splitlines(keepends=True)
+            (tmp_path / "cut.txt").write_text("".join(lines[: len(lines) * 3 // 4]))
+            status, found = document(tmp_path / "cut.txt")
+            assert (status, len(found["curves"])) == (3, len(document(path)[1]["curves"]) // 2)
+            assert "the file ends here, cut short" in found["faults"][0]
 
 
-def test_messages_of_which_not_every_rank_has_a_part_are_left_out_and_told():
+def test_messages_of_which_not_every_rank_has_a_part_are_noted_as_left_out():
     _, said = judge(IMB)
     assert "IMB Reduce_scatter 2 ranks: messages below 8 bytes were left out" in said
     assert "IMB Reduce_scatter 4 ranks: messages below 16 bytes were left out" in said
@@ -166,6 +158,14 @@ def test_configurations_are_compared_where_a_pattern_says_what_is_one(tree):
     status, said = judge(*paths, *named, "other")
     assert status == 1
     assert "--baseline other: no configuration has that name; there are: fast mpich, slow" in said
+    # A list does as a pattern does.
+    rows = [f"{path.relative_to(tree)},{path.parent.name.split('-')[0]}" for path in paths]
+    listed = tree / "names.csv"
+    for count, faults in ((0, []), (1, [f"{paths[0]}: is not in {listed}"])):
+        listed.write_text("\n".join(["file,switch", *rows[count:]]) + "\n")
+        status, found = document(*paths, "--names", listed)
+        assert (status, found["faults"]) == (1, faults)
+        assert {one["configuration"] for one in found["curves"]} == {"fast", "slow"}
 
 
 def test_what_is_named_otherwise_was_measured_otherwise(tree):
@@ -176,20 +176,6 @@ def test_what_is_named_otherwise_was_measured_otherwise(tree):
     assert status == 1
     assert {one["named"] for one in found["curves"]} == {"tcp.1", "tcp.2", "tcp.3"}
     assert all(one["launches"] == 1 for one in found["curves"])
-
-
-def test_a_list_names_configurations_as_a_pattern_does(tree):
-    paths = sorted(tree.rglob("*.out"))
-    rows = [f"{path.relative_to(tree)},{path.parent.name.split('-')[0]}" for path in paths]
-    listed = tree / "names.csv"
-    listed.write_text("\n".join(["file,switch", *rows]) + "\n")
-    status, found = document(*paths, "--names", listed)
-    assert status == 1
-    assert {one["configuration"] for one in found["curves"]} == {"fast", "slow"}
-    listed.write_text("\n".join(["file,switch", *rows[1:]]) + "\n")
-    _, found = document(*paths, "--names", listed)
-    (fault,) = found["faults"]
-    assert fault == f"{paths[0]}: is not in {listed}"
 
 
 @pytest.mark.parametrize(
@@ -214,6 +200,10 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
         ),
         (["--as", "{a}", "--names", "x.csv"], "give one"),
         (["--names", "no-such.csv"], "no-such.csv: cannot be read"),
+        (["--against", TCP.parent], "is on both sides"),
+        (["--against", "/no-such"], "no-such: is not there"),
+        (["--against", IMB, "--baseline", "x"], "--names and --baseline are for other ones"),
+        (["--against", IMB, "--as", "{a}/*"], "it names {benchmark} and {launch} alone"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_remedy(arguments, said):
@@ -294,14 +284,6 @@ def test_what_is_no_output_is_one_line_an_extension_and_a_report_s_folder_is_no_
     assert len(document(tmp_path)[1]["faults"]) == 4
 
 
-def test_sizes_of_one_configuration_have_to_be_alike(tmp_path):
-    for number, sizes in ((1, (4, 8)), (2, (4,))):
-        osu(tmp_path / "a-b" / f"x.{number}.out", dict.fromkeys(sizes, "3.17"))
-    status, said = judge(tmp_path, "--as", "{system}-{mpi}/*")
-    assert status == 2
-    assert "was measured at other sizes than launch 1" in said
-
-
 def test_what_takes_more_sizes_is_undefined(tmp_path):
     _, said = judge(osu(tmp_path / "x.out", {4: "3.17", 8: "3.18"}))
     assert "2 sizes of 4 bytes or more are too few for: " in said
@@ -365,19 +347,6 @@ class TestAgainst:
         assert status == 3
         assert f"only {tmp_path / 'old'} has it, so it is not compared" in said
 
-    @pytest.mark.parametrize(
-        ("more", "said"),
-        [
-            (["--baseline", "x"], "--names and --baseline are for other ones"),
-            (["--as", "{mpi}/*"], "with --against it names {benchmark} and {launch} alone"),
-        ],
-    )
-    def test_options_that_contradict_are_refused(self, tmp_path, more, said):
-        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
-        status, text = judge(new, "--against", old, *more)
-        assert status == 2
-        assert said in text
-
     def test_sizes_of_one_set_alone_are_noted(self, tmp_path):
         new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
         new.write_text("".join(new.read_text().splitlines(True)[:-1]))
@@ -390,14 +359,9 @@ class TestAgainst:
             self.write(tmp_path / name)
         _, found = document(tmp_path)
         files = [one["files"] for one in found["curves"]]
-        assert files == [[str(tmp_path / "a" / "x.txt")], [str(tmp_path / "b.txt")]]
-
-    def test_nothing_to_compare_is_refused(self, tmp_path):
-        new = self.write(tmp_path / "new" / "x.txt")
         (tmp_path / "empty").mkdir()
-        assert "is on both sides" in judge(new, "--against", new.parent)[1]
-        assert "empty: holds no file" in judge(new, "--against", tmp_path / "empty")[1]
-        assert "gone: is not there" in judge(new, "--against", tmp_path / "gone")[1]
+        assert "empty: holds no file" in judge(tmp_path / "empty")[1]
+        assert files == [[str(tmp_path / "a" / "x.txt")], [str(tmp_path / "b.txt")]]
 
 
 class TestWithinAConfiguration:

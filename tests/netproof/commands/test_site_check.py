@@ -118,7 +118,7 @@ def test_another_switch_is_one_more_dictionary_and_nothing_else(
 
 
 @pytest.mark.slow
-def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
+def test_all_that_is_wrong_with_the_dictionary_is_reported_at_once(folders):
     third = THIRD_OF_EXAMPLE.replace('"switch": "Nexus 9300"', '"mtu": 100, "swich": "Nexus"')
     path = folders / "site-config" / "example.py"
     changed(path, END_OF_PARTITIONS, third)
@@ -135,7 +135,7 @@ def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     ("text", "reason"),
     [(None, "is not there; copy "), ("NetpipeTcp: [", "no YAML"), ("NetpipeTcp: {}\n", "$index")],
 )
-def test_a_file_of_references_that_is_none_is_told(folders, text, reason):
+def test_a_file_of_references_that_cannot_be_read_is_named(folders, text, reason):
     path = folders / "reference-values" / "testbed.yaml"
     path.unlink() if text is None else path.write_text(text)
     found = faults("testbed")
@@ -190,7 +190,7 @@ def test_a_mistake_is_named_with_what_to_write(
 
 
 @pytest.mark.slow
-def test_a_copied_partition_that_would_measure_the_same_switch_is_told(folders):
+def test_a_copied_partition_that_would_measure_the_same_switch_is_named(folders):
     third = THIRD_OF_EXAMPLE.replace(
         '"access": ["--partition=nexus-fc", "--account=netproof"],',
         '"access": ["--partition=summit", "--account=netproof"], "env_vars": ['
@@ -205,19 +205,14 @@ def test_a_copied_partition_that_would_measure_the_same_switch_is_told(folders):
 
 
 @pytest.mark.slow
-def test_a_partition_on_which_nothing_would_be_measured_is_told(folders):
-    changed(
-        folders / "site-config" / "example.py",
-        '"features": ["mpi", "mpich", "netpipe-tcp", "netpipe-mpi"]',
-        '"features": ["mpi", "mpich"]',
-    )
-    changed(
-        folders / "site-config" / "example.py",
-        '"absent": {',
-        '"absent": {"netpipe-tcp": "no", "netpipe-mpi": "no",',
-    )
+def test_a_partition_on_which_nothing_would_be_measured_is_named(folders):
     third = THIRD_OF_EXAMPLE.replace("**_partition,", '**_partition, "environs": ["mpich-gcc"],')
-    changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, third)
+    for old, new in (
+        ('"mpich", "netpipe-tcp", "netpipe-mpi"]', '"mpich"]'),
+        ('"absent": {', '"absent": {"netpipe-tcp": "no", "netpipe-mpi": "no",'),
+        (END_OF_PARTITIONS, third),
+    ):
+        changed(folders / "site-config" / "example.py", old, new)
     (fault,) = faults("example:nexus-fc")
     assert (fault["place"], fault["key"]) == ("partition example:nexus-fc", "environs")
     assert "nothing would be measured" in fault["reason"]

@@ -27,7 +27,7 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_every_case_that_is_expected_is_in_a_job_and_every_absence_is_told():
+def test_every_case_that_is_expected_is_in_a_job_and_every_absence_is_shown():
     document = json.loads(shown("testbed", "--format=json")[1])
     expected = matrix(site.gather(ROOT / "site-config"), "testbed")
     assert document["cases"] == len(expected.cases)
@@ -39,6 +39,9 @@ def test_every_case_that_is_expected_is_in_a_job_and_every_absence_is_told():
     assert said.count("\nnot available: ") == len(not_available(expected.absences))
     for one in expected.absences:
         assert one.reason in said.replace("\n", " ")
+    pairs_in = {one["partition"]: one["pairs_in"] for one in document["partitions"]}
+    assert pairs_in == {"gige": ["mpich"], "fast-ethernet": ["mpich"]}
+    assert "rounds of pairs on gige, fast-ethernet: in mpich\n" in said
 
 
 @pytest.mark.slow
@@ -50,6 +53,7 @@ def test_a_partition_says_switch_card_link_and_ranks():
         *("16, 32, 64", "2", "Nexus 9300"),
     ]
     assert "summit" not in said
+    assert "rounds of pairs on nexus: in openmpi-gcc\n" in said
 
 
 @pytest.mark.slow
@@ -105,14 +109,3 @@ def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatc
         r"\ngige mpich NetPIPE should take \d+ s, and gige has a time_limit of 5 s: Slurm would",
         said,
     )
-
-
-@pytest.mark.slow
-def test_where_nodes_are_measured_in_pairs_is_told():
-    document = json.loads(shown("testbed", "--format=json")[1])
-    assert {one["partition"]: one["pairs_in"] for one in document["partitions"]} == {
-        "gige": ["mpich"],
-        "fast-ethernet": ["mpich"],
-    }
-    assert "rounds of pairs on gige, fast-ethernet: in mpich\n" in shown("testbed")[1]
-    assert "rounds of pairs on nexus: in openmpi-gcc\n" in shown("example:nexus")[1]

@@ -45,7 +45,6 @@ def test_what_is_not_known_is_a_dash_and_its_reason_is_counted():
     assert "not known of 3 cases: nobody looked" in said
 
 
-OTHER = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
 UNKNOWN = NodeCost("gige-1", 1, 1, absent={"cpu_s": NO_STARTS})
 
 
@@ -63,13 +62,13 @@ def verdict(**costs: NodeCost) -> SimpleNamespace:
 
 
 def test_each_case_has_its_row_with_the_node_that_it_cost_most_and_why_others_have_none():
-    table, remarks = blocks(cpu_rows(verdict(tcp=OTHER, mpi=OTHER)))
+    table, remarks = blocks(cpu_rows(verdict(tcp=COST, mpi=COST)))
     assert [row[:5] for row in table.rows] == [
         ("gige", "mpich", f"NetPIPE {name} inter-node oneway", "2", "gige-1")
         for name in ("tcp", "mpi")
     ]
     (said,) = remarks.sentences
     assert said.startswith("Of the node that it cost most, less starting and ending")
-    *_, remarks = blocks(cpu_rows(verdict(tcp=OTHER, mpi=UNKNOWN)))
+    *_, remarks = blocks(cpu_rows(verdict(tcp=COST, mpi=UNKNOWN)))
     assert f"not known of 1 case: {NO_STARTS}" in remarks.sentences
     assert not cpu_rows(verdict(tcp=UNKNOWN))[0]

@@ -62,25 +62,14 @@ def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     assert "Not known: a launch has 16 repetitions, and a 99th percentile takes 100." in text
 
 
-def test_a_time_has_the_unit_that_fits_it():
-    factor = Factor(2.0, (1.0, 3.0), None, "", 300.4, 1320.0)
-    assert shown.time_in_words(factor) == "300 µs → 1.32 ms"
+def test_a_factor_has_its_interval_what_came_of_its_bound_and_times_in_a_unit_that_fits():
+    for most, more in ((None, ""), (3.0, ""), (1.2, ", above 1.2"), (2.0, ", undecided at 2")):
+        factor = Factor(2.0, (1.5, 2.5), most, "", 300.4, 1320.0)
+        assert shown.factor_in_words(factor) == f"2 (1.5 to 2.5){more}"
+        assert shown.time_in_words(factor) == "300 µs → 1.32 ms"
 
 
-@pytest.mark.parametrize(
-    ("most", "words"),
-    [
-        (None, "2 (1.5 to 2.5)"),
-        (3.0, "2 (1.5 to 2.5)"),
-        (1.2, "2 (1.5 to 2.5), above 1.2"),
-        (2.0, "2 (1.5 to 2.5), undecided at 2"),
-    ],
-)
-def test_a_factor_in_words(most, words):
-    assert shown.factor_in_words(Factor(2.0, (1.5, 2.5), most)) == words
-
-
-def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
+def test_rounds_that_do_not_count_have_their_reason(recorded):
     runs = tuple(
         dataclasses.replace(run, uncongested="of it there is no record") if run.turn.beside else run
         for run in recorded.runs

@@ -100,22 +100,9 @@ def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
     assert [size for size, _ in one["values"][0]["by_size"]] == list(SIZES)
 
 
-@pytest.mark.parametrize(
-    ("gain", "words"),
-    [
-        (NONE, "no change"),
-        (FASTER, "+31 % (+24 to +38)"),
-        (Gain(1.1, (0.9, 1.3)), "+10 % (-10 to +30), not sure"),
-        (Gain(0.999, (0.9, 1.3)), "0 % (-10 to +30), not sure"),
-    ],
-)
-def test_a_gain_in_words(gain, words):
-    assert shown.gain_in_words(gain) == words
-
-
-def test_what_all_nodes_have_already_is_said(sweep):
-    has = dataclasses.replace(sweep, own=("131072",))
-    text = text_of(has)
+def test_a_gain_that_chance_explains_is_not_sure_and_what_nodes_have_already_is_left(sweep):
+    assert shown.gain_in_words(Gain(0.999, (0.9, 1.3))) == "0 % (-10 to +30), not sure"
+    text = text_of(dataclasses.replace(sweep, own=("131072",)))
     assert "All nodes have 128 KiB already: it is the default by name." in text
     assert "leave it as it is" in text
 
@@ -170,17 +157,12 @@ def test_the_terminal_has_who_wins_a_row_for_each_size_and_what_was_not_taken():
     assert "Not taken, 17: tuning-3.1 ended with status 1" in flat
     assert "took its own choice instead of 6 rabenseifner: cannot" in flat
     assert "3 rounds of 2 algorithms, each alongside the library's own choice" in flat
-
-
-def test_plain_values_have_every_gain_with_its_interval():
-    one = algorithms_of()
     made = json.loads(json.dumps(shown.document(one)))
     assert made["ranks"] == 4
     assert made["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
     last = made["sizes"][-1]
     assert (last["bytes"], last["winner"]) == (524288, "4")
     assert last["gains"]["4"]["factor"] == pytest.approx(1.6, rel=0.01)
-    assert last["gains"]["4"]["interval"][0] < 1.6 < last["gains"]["4"]["interval"][1]
 
 
 def test_a_barrier_has_one_row_and_no_size():

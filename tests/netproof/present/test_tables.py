@@ -6,7 +6,6 @@ import io
 
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from netproof.present import terminal
 from netproof.present.document import EVERY, DataTable
@@ -50,6 +49,7 @@ def test_a_table_is_as_wide_as_its_figures_and_none_is_cut(width):
     [
         ("\x1b]0;owned\x07 and [red]this[/red]\r", "\\x1b]0;owned\\x07 and [red]this[/red]\\x0d"),
         ("it passed \u202edeliaf\u2069", "it passed \\u202edeliaf\\u2069"),
+        ("MT28908 [ConnectX-6] :on: [/bold]", "MT28908 [ConnectX-6] :on: [/bold]"),
     ],
 )
 def test_text_of_a_job_cannot_command_the_terminal(text, shown):
@@ -57,15 +57,6 @@ def test_text_of_a_job_cannot_command_the_terminal(text, shown):
     say(text, out=Console(file=out, width=80))
     assert out.getvalue() == f"{shown}\n"
     assert "\x1b" not in printed(DataTable(("name",), [("\x1b[2J",)]), 80, range(1))
-
-
-def test_brackets_and_colons_are_text():
-    table = Table("card")
-    table.add_row("MT28908 [ConnectX-6] :on: [/bold]")
-    out = terminal.console()
-    with out.capture() as printed_text:
-        out.print(table)
-    assert "MT28908 [ConnectX-6] :on: [/bold]" in printed_text.get()
 
 
 def test_on_a_terminal_alone_what_is_being_done_is_said_on_standard_error(capsys, monkeypatch):

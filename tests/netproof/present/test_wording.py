@@ -57,26 +57,19 @@ def test_each_count_that_is_not_zero_is_said(verdict, said):
     assert outcome(verdict) == said
 
 
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [(0, "0 B"), (4, "4 B"), (1000, "1,000 B"), (65536, "64 KiB"), (1 << 20, "1 MiB")],
-)
-def test_sizes_are_written_as_people_do(size, words):
-    assert size_in_words(size) == words
+def test_sizes_are_written_as_people_do():
+    sizes = (0, 4, 1000, 65536, 1 << 20)
+    assert [*map(size_in_words, sizes)] == ["0 B", "4 B", "1,000 B", "64 KiB", "1 MiB"]
 
 
 SIZES = tuple(2**power for power in range(20))
 
 
-def test_a_decade_is_as_high_wherever_it_lies():
+def test_a_decade_is_as_high_wherever_it_lies_and_a_column_shows_the_worst_of_its_sizes():
     at = {1: 1.0, 2: 10.0, 3: 100.0, 4: 1000.0}
     assert sparkline(at, columns(at, 4), (1, 1000), max) == "▁▃▆█"
-
-
-def test_a_column_of_several_sizes_shows_the_worst_of_them():
     bandwidth = dict.fromkeys(SIZES, 100.0) | {1024: 1.0}
-    line = sparkline(bandwidth, columns(SIZES, 5), (1, 100), min)
-    assert line == "██▁██"
+    assert sparkline(bandwidth, columns(SIZES, 5), (1, 100), min) == "██▁██"
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,15 @@ def found(target: Path) -> dict[str, str]:
     }
 
 
-def test_of_an_earlier_report_nothing_stays_and_what_others_put_there_does(tmp_path):
+@pytest.mark.parametrize("exchanged", [True, False])
+def test_of_an_earlier_report_nothing_stays_and_what_others_put_there_does(
+    tmp_path, monkeypatch, exchanged
+):
+    def refuse(one: Path, other: Path) -> None:
+        raise OSError(errno.EINVAL, "no exchange here", str(other))
+
+    if not exchanged:
+        monkeypatch.setattr(folder, "_exchange", refuse)
     target = tmp_path / "report"
     write(target, "index.html", "charts/a.png", text="old")
     (target / "notes.txt").write_text("mine")
@@ -58,16 +66,6 @@ def test_of_an_earlier_report_nothing_stays_and_what_others_put_there_does(tmp_p
         }
         assert (target / "empty" / "folder").is_dir()
         assert os.readlink(target / "link") == "nowhere"
-    assert [path.name for path in tmp_path.iterdir()] == ["report"]
-
-
-def test_a_file_of_others_that_is_in_the_way_is_not_written_over(tmp_path):
-    target = tmp_path / "report"
-    write(target, "index.html", text="old")
-    (target / "netpipe.html").write_text("mine")
-    with pytest.raises(NetproofError, match=r"netpipe\.html: is not of the earlier report"):
-        write(target, "index.html", "netpipe.html")
-    assert found(target) == {"index.html": "old", "netpipe.html": "mine"}
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
@@ -90,6 +88,18 @@ def test_a_folder_of_other_things_or_that_one_stands_in_is_refused_and_an_empty_
     assert found(empty) == {"index.html": "new"}
 
 
+def test_a_report_that_fails_or_is_in_the_way_of_others_files_leaves_the_earlier_one(tmp_path):
+    target = tmp_path / "report"
+    write(target, "index.html", text="old")
+    with pytest.raises(TypeError):
+        write(target, "index.html", text=None)
+    (target / "netpipe.html").write_text("mine")
+    with pytest.raises(NetproofError, match=r"netpipe\.html: is not of the earlier report"):
+        write(target, "index.html", "netpipe.html")
+    assert found(target) == {"index.html": "old", "netpipe.html": "mine"}
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -105,28 +115,6 @@ def test_a_manifest_that_is_none_is_refused(tmp_path, text, reason):
     with pytest.raises(NetproofError, match=reason):
         write(tmp_path, "index.html")
     assert (tmp_path / MANIFEST).read_text() == text
-
-
-def test_a_report_that_could_not_be_made_leaves_the_earlier_one(tmp_path):
-    target = tmp_path / "report"
-    write(target, "index.html", text="old")
-    with pytest.raises(TypeError):
-        write(target, "index.html", text=None)
-    assert found(target) == {"index.html": "old"}
-    assert [path.name for path in tmp_path.iterdir()] == ["report"]
-
-
-def test_where_folders_cannot_be_exchanged_it_is_replaced_all_the_same(tmp_path, monkeypatch):
-    def refuse(one: Path, other: Path) -> None:
-        raise OSError(errno.EINVAL, "no exchange here", str(other))
-
-    target = tmp_path / "report"
-    write(target, "index.html", "old.html", text="old")
-    (target / "notes.txt").write_text("mine")
-    monkeypatch.setattr(folder, "_exchange", refuse)
-    write(target, "index.html")
-    assert found(target) == {"index.html": "new", "notes.txt": "mine"}
-    assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
 def test_the_folder_can_be_named_by_a_link_and_keeps_its_mode(tmp_path):

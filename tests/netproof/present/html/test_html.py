@@ -83,10 +83,6 @@ def test_text_is_text_wherever_it_stands(source, values):
             assert HOSTILE[:9] not in (value or "") or shown in value
 
 
-def test_controls_are_shown_as_what_they_are():
-    assert made("<p>{{ x }}</p>", x="passed \u202e\x1b[31m\n") == "<p>passed \\u202e\\x1b[31m\n</p>"
-
-
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 def test_no_template_lets_text_through_or_leaves_an_attribute_unquoted(path):
     source = path.read_text()
@@ -94,11 +90,6 @@ def test_no_template_lets_text_through_or_leaves_an_attribute_unquoted(path):
     assert not re.findall(r"=\s*\{\{", source)
     inside = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", source)
     assert not re.findall(r"<script>|\son\w+=|style=", inside)
-
-
-def test_a_name_that_a_page_is_not_given_stops_it():
-    with pytest.raises(UndefinedError, match="'verdit' is undefined"):
-        made("<p>{{ verdit }}</p>")
 
 
 CHARTS = (
@@ -155,6 +146,12 @@ def test_the_first_cell_heads_its_row_and_numbers_are_marked():
     for table, looks in ((mixed, "figures"), (DataTable("ab", ["12"], EVERY), "figures all")):
         box, inside, *_ = Outline(made("{{ page.data_table(t) }}", t=table)).elements
         assert (box[1]["class"], inside[1]["class"]) == ("scroll", looks)
+
+
+def test_controls_are_shown_as_what_they_are_and_a_name_that_a_page_lacks_stops_it():
+    assert made("<p>{{ x }}</p>", x="passed \u202e\x1b[31m\n") == "<p>passed \\u202e\\x1b[31m\n</p>"
+    with pytest.raises(UndefinedError, match="'verdit' is undefined"):
+        made("<p>{{ verdit }}</p>")
 
 
 def test_a_file_name_leaves_no_folder_and_is_never_empty():
