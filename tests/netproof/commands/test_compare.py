@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from pathlib import Path
 
 import pytest
+from made_calls import called
 from made_nodes import GIGE, SOFTWARE
 from made_reports import altered, another, cases_in
-from typer.testing import CliRunner
 
-from netproof.commands.cli import app
 from netproof.session.provenance import of_job
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 HEALTHY, SICK = str(RECORDED / "healthy.json"), str(RECORDED / "sick.json")
 
-
-def compared(*arguments: str) -> tuple[int, str, str]:
-    ran = CliRunner().invoke(app, ["compare", *arguments])
-    return ran.exit_code, ran.stdout, ran.stderr
+compared = functools.partial(called, "compare")
 
 
 @pytest.mark.slow
@@ -50,10 +47,7 @@ def labelled(tmp_path_factory):
             another(document, number, 3600 * hour)
 
         report = altered(folder, of_kernel, "sick")
-        ingested = CliRunner().invoke(
-            app, ["store", "add", str(report), "--store", str(folder / "store")]
-        )
-        assert ingested.exit_code == 0
+        assert called("store", "add", report, "--store", folder / "store")[0] == 0
     return str(folder / "store")
 
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
+from made_calls import in_words
 
 from netproof.commands import night
-from netproof.commands.cli import app
 from netproof.commands.night import enough_room, left_for_another_night
 from netproof.errors import NetproofError
 from netproof.session import session
@@ -92,23 +91,17 @@ def test_a_full_file_system_is_named_by_the_first_folder_though_others_write_to_
         enough_room([tmp_path / "store", tmp_path / "reports", tmp_path], 2000)
 
 
-def new_site(folder: Path) -> None:
-    ran = CliRunner().invoke(app, ["site", "init", "mycluster", str(folder)])
-    assert ran.exit_code == 0
-
-
 def test_a_night_without_a_module_system_measures_nothing_and_a_login_shell_is_the_remedy(
     tmp_path, monkeypatch
 ):
-    new_site(tmp_path)
+    in_words("site", "init", "mycluster", tmp_path)
     monkeypatch.delenv("MODULEPATH", raising=False)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
-    arguments = ["nightly", "mycluster", "--store", str(tmp_path / "store")]
-    ended = CliRunner().invoke(app, arguments)
-    assert ended.exit_code == 2
-    assert "NOT JUDGED: nothing was measured: modules gcc/13, openmpi/4.1" in ended.output
-    assert "use a login shell: bash -lc" in ended.output
+    status, said = in_words("nightly", "mycluster", "--store", tmp_path / "store")
+    assert status == 2
+    assert "NOT JUDGED: nothing was measured: modules gcc/13, openmpi/4.1" in said
+    assert "use a login shell: bash -lc" in said
 
 
 def test_where_no_job_was_submitted_no_network_failed():
@@ -122,7 +115,7 @@ def test_where_no_job_was_submitted_no_network_failed():
 def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
     assert folders.of_checks() == ROOT / "checks"
-    new_site(tmp_path)
+    in_words("site", "init", "mycluster", tmp_path)
     assert folders.of_checks() == tmp_path / "checks"
 
 

@@ -7,10 +7,9 @@ import stat
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from made_calls import called
 
 from netproof.commands import reframe as reframe_command
-from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -20,11 +19,11 @@ SESSIONS = ROOT / "tests" / "data" / "sessions"
 def call(project):
     """``call(*arguments)``: status, standard output and standard error, in words on few lines."""
 
-    def called(*arguments: str) -> tuple[int, str, str]:
-        result = CliRunner().invoke(app, ["diagnose", *arguments])
-        return result.exit_code, result.stdout, " ".join(result.stderr.split())
+    def diagnose(*arguments: str) -> tuple[int, str, str]:
+        status, out, error = called("diagnose", *arguments)
+        return status, out, " ".join(error.split())
 
-    return called
+    return diagnose
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ INTERRUPTED = (
     "def stop(*arguments, **named): raise KeyboardInterrupt\n"
     "netproof.verdict.session_verdict.find = stop\n" + MAIN
 )
-LAUNCH = ("runs", 0, "testcases", -1, "netproof_measured", "launches", 0)
 
 
 @pytest.fixture(autouse=True)
@@ -134,44 +133,13 @@ def test_with_closed_standard_output_there_is_no_verdict(arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+def test_a_terminal_without_a_character_shows_what_it_is(called):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     ran = netproof("verdict", "--all", PASSED, env=environment, text=False)
     assert ran.returncode == 1, ran.stderr
     document = called("verdict", "--all", PASSED, "--format=json")
     ran = netproof("verdict", "--all", PASSED, "--format=json", env=environment, text=False)
-    assert json.loads(ran.stdout.decode(encoding)) == json.loads(document.stdout)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("where", "value"),
-    [
-        (("session_info",), []),
-        (("runs", 0), None),
-        (("runs", 0, "testcases", 0), 7),
-        (("runs", 0, "testcases", 0, "job_nodelist"), [1]),
-        (("runs", 0, "testcases", -1, "netproof_case", "ranks"), "2"),
-        ((*LAUNCH, "curves", 0, "sizes", 1), 4.5),
-    ],
-)
-def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
-    called, where, value, tmp_path
-):
-    document = json.loads(Path(PASSED).read_text())
-    tests = document["runs"][0]["testcases"]
-    tests.sort(key=lambda test: bool(test.get("netproof_measured")))
-    place = document
-    for step in where[:-1]:
-        place = place[step]
-    place[where[-1]] = value
-    path = tmp_path / "run-1.json"
-    path.write_text(json.dumps(document))
-    ran = called("verdict", str(path))
-    assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
-    assert all(word in ran.stderr for word in ("found", "expected", str(path)))
-    assert "a defect" not in ran.stderr
+    assert json.loads(ran.stdout.decode("ascii")) == json.loads(document.stdout)
 
 
 @pytest.mark.slow

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from made_calls import called, in_words
 from made_text import printed as on_terminal
-from typer.testing import CliRunner
 
-from netproof.commands.cli import app
 from netproof.measurement.links import Transport
 from netproof.present import judged_files
 from netproof.verdict import files
@@ -21,14 +21,12 @@ IMB = DATA / "imb" / "2021.11" / "all.txt"
 TCP = DATA / "netpipe" / "3.7.2" / "testbed-fast-ethernet.out"
 
 
-def judge(*arguments: str | Path) -> tuple[int, str]:
-    ran = CliRunner().invoke(app, ["judge", *map(str, arguments)])
-    return ran.exit_code, " ".join(ran.output.split())
+judge = functools.partial(in_words, "judge")
 
 
 def document(*arguments: str | Path) -> tuple[int, dict]:
-    ran = CliRunner().invoke(app, ["judge", *map(str, arguments), "--format=json"])
-    return ran.exit_code, json.loads(ran.stdout)
+    status, out, _ = called("judge", *arguments, "--format=json")
+    return status, json.loads(out)
 
 
 def slowed(text: str, factor: float) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import shutil
 from pathlib import Path
 
 import pytest
-from made_reports import altered, cases_in
-from typer.testing import CliRunner
+from made_calls import in_words
+from made_reports import altered, another, cases_in
 
 from netproof.commands import reframe
-from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -23,12 +22,7 @@ def verdict(tmp_path, monkeypatch):
     """The command, with the project's sites and ``tmp_path`` as the folder of reports."""
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
-
-    def judge(*arguments: str) -> tuple[int, str]:
-        ran = CliRunner().invoke(app, ["verdict", "--all", *arguments])
-        return ran.exit_code, " ".join(ran.output.split())
-
-    return judge
+    return functools.partial(in_words, "verdict", "--all")
 
 
 @pytest.mark.slow
@@ -74,9 +68,8 @@ def test_a_run_of_what_the_site_does_not_have_names_what_is_there(
     verdict, monkeypatch, asked, there
 ):
     monkeypatch.setattr(reframe, "run_reframe", None)
-    ran = CliRunner().invoke(app, ["run", asked])
-    assert ran.exit_code == 2
-    assert there in " ".join(ran.output.split())
+    status, said = in_words("run", asked)
+    assert (status, there in said) == (2, True)
 
 
 @pytest.mark.slow
@@ -99,23 +92,20 @@ def test_a_report_of_several_systems_needs_one_named_and_one_of_none_says_that_n
 
 @pytest.mark.slow
 def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_path, monkeypatch):
-    earlier, later = tmp_path / "run-1.json", tmp_path / "run-2.json"
-    document = json.loads((RECORDED / "passed.json").read_text())
-    for seconds, report in enumerate((earlier, later)):
-        document["session_info"]["time_start_unix"] += seconds
-        report.write_text(json.dumps(document))
+    earlier = altered(tmp_path)
+    later = altered(tmp_path, lambda document: another(document, 1, 1), file="run-2.json")
     site = tmp_path / "site"
     shutil.copytree(ROOT / "site-config", site)
     text = (site / "testbed.py").read_text()
     assert text.count(', "intelmpi", *_from_spack]') == 1
     (site / "testbed.py").write_text(text.replace(', "intelmpi", *', ", *"))
     monkeypatch.setenv("RFM_CONFIG_PATH", str(site))
-    status, said = verdict(str(later))
+    status, said = verdict(later)
     assert status == 1
     gone = f"FAIL testbed:gige intelmpi: ran in {earlier}, and the configuration has it no"
     assert gone in said
     # What ran later says nothing of the session before.
-    assert "the configuration has it no more" not in verdict(str(earlier))[1]
+    assert "the configuration has it no more" not in verdict(earlier)[1]
 
 
 @pytest.mark.slow
@@ -131,6 +121,6 @@ def test_a_link_to_nothing_alongside_the_reports_is_named_and_stops_no_verdict(v
     assert "run-1.json: is a link to nothing" in said
     assert "run-2.json: is no file" in said
     assert "run-3.json: is no file" in said
-    ran = CliRunner().invoke(app, ["verdict", str(tmp_path / "run-2.json")])
-    assert ran.exit_code == 2
-    assert "run-2.json: cannot be read: it is a pipe and no file" in ran.stderr
+    status, said = verdict(tmp_path / "run-2.json")
+    assert status == 2
+    assert "run-2.json: cannot be read: it is a pipe and no file" in said

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
-from netproof.commands.cli import app
+from made_calls import called
 
 DATA = Path(__file__).parents[2] / "data"
 BARRIER = DATA / "imb/2021.11/out-of-mem.txt"
@@ -20,8 +18,8 @@ BOTH_WAYS = DATA / "netpipe/3.7.2/tcp-both-ways.out"
 
 
 def run(*arguments: str | Path) -> tuple[int, list[dict[str, Any]], str]:
-    ran = CliRunner().invoke(app, ["judge", "--parse", *map(str, arguments)])
-    return ran.exit_code, json.loads(ran.stdout), ran.stderr
+    status, out, faults = called("judge", "--parse", *arguments)
+    return status, json.loads(out), faults
 
 
 def test_what_was_read_has_names_and_units() -> None:

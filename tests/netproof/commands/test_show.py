@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
 import pytest
+from made_calls import called
 from made_reports import altered, busy, cases_in
 from made_text import printed as text
-from typer.testing import CliRunner
 
-from netproof.commands.cli import app
 from netproof.present.document import Cell
 from netproof.present.html.report import Report
 from netproof.present.session import whole
@@ -23,10 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 SICK = RECORDED / "sick.json"
 
-
-def shown(*arguments: str) -> tuple[int, str, str]:
-    ran = CliRunner().invoke(app, ["verdict", "--all", *arguments])
-    return ran.exit_code, ran.stdout, ran.stderr
+shown = functools.partial(called, "verdict", "--all")
 
 
 def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
@@ -72,8 +69,8 @@ def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(
     recorded["nodes"][0]["mtu"] = 9000
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
-    ran = CliRunner().invoke(app, ["store", "add", str(path), "--store", str(tmp_path / "store")])
-    assert "\nnodes differ: gige: mtu: " in ran.stdout
+    _, out, _ = called("store", "add", path, "--store", tmp_path / "store")
+    assert "\nnodes differ: gige: mtu: " in out
     named = recorded["nodes"][0]["node"]
     fault = f"\nFAIL gige: {named}: MTU 9000 in job "
     assert fault in shown("newest", "--store", str(tmp_path / "store"))[1]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from netproof.commands.cli import app
+from made_calls import called
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -58,9 +57,7 @@ def changed(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def checked(*arguments: str) -> tuple[int, str, str]:
-    ran = CliRunner().invoke(app, ["site", "check", *arguments])
-    return ran.exit_code, ran.stdout, ran.stderr
+checked = functools.partial(called, "site", "check")
 
 
 def faults(*arguments: str) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ Slurm's answers are those that the cluster kestrel gave, which netproof had neve
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 import subprocess
@@ -14,10 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from made_calls import in_words
 
 from netproof.commands import site_check
-from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.site import discover, look, module_path, site, slurm
 from netproof.site.look import Interface, Looked, LookedEnvironment, LookedNode
@@ -274,9 +274,7 @@ def test_an_environment_is_set_up_as_reframe_does(checked):
 # ``netproof site init``: a new site's files, ready for ReFrame; existing files are not touched.
 
 
-def init(folder: Path, system: str = "mycluster") -> tuple[int, str]:
-    ran = CliRunner().invoke(app, ["site", "init", system, str(folder)])
-    return ran.exit_code, " ".join(ran.output.split())
+init = functools.partial(in_words, "site", "init", "mycluster")
 
 
 def test_the_site_is_valid_and_has_the_name_and_references_of_its_own(tmp_path):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from made_calls import called
 
-from netproof.commands.cli import app
 from netproof.present.wording import not_available
 from netproof.site import site
 from netproof.site.matrix import matrix
@@ -21,9 +21,7 @@ RECORDED = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
 pytestmark = pytest.mark.usefixtures("project")
 
 
-def shown(*arguments: str) -> tuple[int, str, str]:
-    ran = CliRunner().invoke(app, ["site", "show", *arguments])
-    return ran.exit_code, ran.stdout, ran.stderr
+shown = functools.partial(called, "site", "show")
 
 
 @pytest.mark.slow
@@ -75,9 +73,7 @@ def test_without_past_sessions_the_time_is_not_known_and_why_is_said(arguments, 
 def store(tmp_path_factory) -> str:
     """A store with a session of all NetPIPE on gige with mpich."""
     folder = str(tmp_path_factory.mktemp("site") / "store")
-    assert (
-        CliRunner().invoke(app, ["store", "add", str(RECORDED), "--store", folder]).exit_code == 0
-    )
+    assert called("store", "add", RECORDED, "--store", folder)[0] == 0
     return folder
 
 

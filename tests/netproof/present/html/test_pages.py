@@ -10,11 +10,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+from made_calls import in_words
 from made_reports import altered
 from made_text import Outline
-from typer.testing import CliRunner
 
-from netproof.commands.cli import app
 from netproof.present.html.charts import ChartFigure, ticks
 from netproof.present.html.page import pages as pages_of
 from netproof.present.html.page import write
@@ -74,7 +73,7 @@ def recorded_provenance(revision: str) -> dict:
 
 
 @pytest.mark.slow
-def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
+def test_the_main_page_answers_in_the_order_that_a_reader_asks(report):
     main = report("two-switches.json")["index.html"]
     assert main.headings == [
         "Verdict",
@@ -229,7 +228,7 @@ def test_the_command_repeats_the_run_in_any_clone():
 
 
 @pytest.mark.slow
-def test_partitions_and_environments_are_told_as_the_session_recorded_them(report, tmp_path):
+def test_partitions_and_environments_are_as_the_session_recorded_them(report, tmp_path):
     packages = {"openmpi": {"version": "5.0.10", "hash": "4s2o7kq"}}
 
     def change(document: dict) -> None:
@@ -278,21 +277,10 @@ def test_an_axis_of_times_has_several_labels_however_short_it_is(times, labels):
     assert [one for one in ticks(times) if times[0] <= one <= times[1]] == labels
 
 
-@pytest.fixture
-def netproof(project):
-    """The command, with the project's sites."""
-
-    def ran(*arguments: object) -> tuple[int, str]:
-        done = CliRunner().invoke(app, ["report", *map(str, arguments)])
-        return done.exit_code, " ".join(done.output.split())
-
-    return ran
-
-
 @pytest.mark.slow
-def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
+def test_a_failed_verdict_is_a_report_that_was_written(project, tmp_path):
     session = DATA / "sessions" / "two-switches.json"
-    status, said = netproof(session, "--to", tmp_path / "out", "--format", "csv,svg")
+    status, said = in_words("report", session, "--to", tmp_path / "out", "--format", "csv,svg")
     assert (status, said) == (0, f"report {tmp_path}/out/charts")
     charts = {path.name for path in (tmp_path / "out" / "charts").iterdir()}
     assert {"imb-sendrecv-4-ranks.csv", "imb-sendrecv-4-ranks.svg"} <= charts
@@ -326,12 +314,12 @@ def test_files_are_what_their_suffix_says(judge, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp_path):
+def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(project, tmp_path):
     session, store = altered(tmp_path, with_provenance, BOTH), tmp_path / "store"
-    CliRunner().invoke(app, ["store", "add", str(session), "--store", str(store)])
-    said = netproof("newest", "--store", store, "--to", tmp_path / "stored")
+    in_words("store", "add", session, "--store", store)
+    said = in_words("report", "newest", "--store", store, "--to", tmp_path / "stored")
     assert said == (0, f"report {tmp_path}/stored/index.html")
-    assert netproof(session, "--to", tmp_path / "reported")[0] == 0
+    assert in_words("report", session, "--to", tmp_path / "reported")[0] == 0
     (place,) = store.glob("system=*/month=*/session=*")
 
     def pages(name: str, command: str, lies: Path) -> dict[str, str]:
@@ -354,9 +342,10 @@ def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp
         pytest.param("passed.json", "file", "html", "file: ", marks=pytest.mark.slow),
     ],
 )
-def test_what_cannot_be_written_is_said(netproof, tmp_path, session, to, form, reason):
+def test_what_cannot_be_written_is_said(project, tmp_path, session, to, form, reason):
     (tmp_path / "file").write_text("")
-    status, said = netproof(*(DATA / "sessions" / session, "--to", tmp_path / to, "--format", form))
+    where = (DATA / "sessions" / session, "--to", tmp_path / to)
+    status, said = in_words("report", *where, "--format", form)
     assert status == 2
     assert reason in said
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

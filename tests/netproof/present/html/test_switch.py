@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from made_calls import in_words
 from made_reports import altered, another
-from typer.testing import CliRunner
 
-from netproof.commands.cli import app
 from netproof.diagnosis.diagnosis import ingest
 from netproof.store import Store
 
@@ -43,8 +42,7 @@ def stored(tmp_path) -> tuple[Path, Path]:
 
 def written(tmp_path: Path, *arguments: str) -> dict[str, str]:
     folder = tmp_path / "report"
-    ran = CliRunner().invoke(app, ["report", *arguments, "--to", str(folder)])
-    assert ran.exit_code == 0, ran.output
+    assert in_words("report", *arguments, "--to", folder) == (0, f"report {folder}/index.html")
     return {path.name: path.read_text() for path in folder.glob("*.html")}
 
 
@@ -97,6 +95,5 @@ def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(t
         ("fast-ethernet", "is the only partition, so there is no other to compare it with"),
         ("nexus", "has no case of partition 'nexus'; it has fast-ethernet"),
     ):
-        ran = CliRunner().invoke(app, ["report", *arguments, *out, "--switch", switch])
-        assert ran.exit_code == 2
-        assert reason in " ".join(ran.stderr.split())
+        status, said = in_words("report", *arguments, *out, "--switch", switch)
+        assert (status, reason in said) == (2, True)
