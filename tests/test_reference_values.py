@@ -77,7 +77,7 @@ def entries(path: Path) -> Iterator[tuple[str, str, list]]:
 
 
 def found_by(case: Case, references: dict[str, Any]) -> dict[str, Any]:
-    """What ReFrame's own lookup returns for the check of a case; KeyError where it has nothing."""
+    """Look the check of a case up as ReFrame does; KeyError where it has nothing."""
     check_class = types.new_class("Check", (Referenced,))
     check = object.__new__(check_class)
     check.current_partition = types.SimpleNamespace(fullname=f"{case.system}:{case.partition}")

@@ -304,8 +304,8 @@ def testbed() -> Partition:
     """Return the first partition of the testbed, without bounds on disturbance."""
     configuration = site.load(ROOT / "site-config" / "testbed.py")
     extras = configuration["systems"][0]["partitions"][0]["extras"]
-    calm = {"disturbance": {"others": 1, "steal": 1}}
-    return Partition.model_validate({**extras, "criteria": {**extras["criteria"], **calm}})
+    any_load = {"disturbance": {"others": 1, "steal": 1}}
+    return Partition.model_validate({**extras, "criteria": {**extras["criteria"], **any_load}})
 
 
 ACCUSING = "slower slower_latency error missed rounds disturbed_share resolution"

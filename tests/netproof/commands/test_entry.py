@@ -172,7 +172,7 @@ HEAVY = {
     *("numpy", "scipy", "ruptures", "jsonschema", "ruamel.yaml"),
     *("reframe", "netproof.verdict.session_verdict"),
 }
-"""What takes a twentieth of a second or more to load, and leads to it."""
+"""Modules that take a twentieth of a second or more to load, or lead to such."""
 
 
 def test_the_command_line_alone_loads_not_even_what_prints():

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PASSED = ROOT / "tests" / "data" / "sessions" / "passed.json"
 
 READ = ("{bad}", "{deep}", "{passed}", "")
-"""What is no report of an experiment: no report, nested too deeply, of another kind."""
+"""Files without a report of an experiment: no report, nested too deeply, of another kind."""
 
 MEASURED = (
     *("none:none --environment none", "testbed --environment mpich"),

@@ -55,7 +55,7 @@ def test_a_healthy_file_passes_and_says_that_nothing_was_compared():
 
 
 class TestCutOff:
-    """Of an output that is cut whole tables are judged, and the cut one is a fault at its line."""
+    """Whole tables of a cut output are judged, and the cut one is a fault at its line."""
 
     TEXT = IMB.read_text()
     TITLES = tuple(found.start() for found in re.finditer("#-+\n# Benchmarking ", TEXT))

@@ -1,4 +1,4 @@
-"""``netproof judge`` on public outputs of which it is known what is wrong with them, or nothing.
+"""``netproof judge`` on public outputs whose faults are known, or that have none.
 
 Levels and figures of each are in the golden file.
 """

@@ -61,7 +61,7 @@ REFUSALS = {
 
 @pytest.fixture
 def says(monkeypatch) -> dict[str, str]:
-    """What Slurm says in place of its own answer, by the command's first word; empty: it fails."""
+    """Errors of Slurm in place of its answers, by the command's first word."""
     said: dict[str, str] = {}
 
     def ask(*command: str, merged: bool = False) -> str:

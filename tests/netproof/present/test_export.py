@@ -185,7 +185,7 @@ SCHEMA = jsonschema.Draft202012Validator(
 
 
 def written(document: dict) -> dict:
-    """What a verb prints."""
+    """Return the document as a verb prints it."""
     out = io.StringIO()
     documents.write(document, out)
     return json.loads(out.getvalue())
@@ -204,5 +204,5 @@ def test_a_verdict_is_as_the_schema_in_the_wheel_says(judge, name):
     document = written(documents.of_judged(judge(name)))
     assert [f"{one.json_path}: {one.message}" for one in SCHEMA.iter_errors(document)] == []
     del document["cases"][0]["findings"]
-    document["cases"][1]["told"] = "x"
+    document["cases"][1]["more"] = "x"
     assert {one.json_path for one in SCHEMA.iter_errors(document)} == {"$.cases[0]", "$.cases[1]"}
