@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from recorded_runs import RECORDED, ROOT
 
 from ci.progress import main
 from ci.testbed import processes
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "reframe" / "whole.log"
 
 PLAYS = """
 import sys, time
