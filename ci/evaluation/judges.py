@@ -28,7 +28,6 @@ from ci.evaluation.plants import (
 )
 from ci.testbed.faults import LEAF, NODE, SWITCH
 from netproof import verdict
-from netproof.benchmarks import registry  # noqa: F401 - Cases have names of benchmarks.
 from netproof.criteria import Level
 from netproof.criteria.findings import REFERENCE
 from netproof.diagnosis.causes import TEXTS
@@ -90,7 +89,7 @@ def of_acceptance(plant: Plant, _: Run, status: int, document: Document) -> Answ
 
 def of_verdict(status: int, document: Document) -> Answer:
     """Read ``netproof verdict --format json`` with its exit status: green, inconclusive or red."""
-    levels = [(_level(case), case) for case in document["cases"]]
+    levels = [(Level(case["verdict"]), case) for case in document["cases"]]
     failed = [case for level, case in levels if level is Level.FAIL]
     undecided = [case for level, case in levels if level is Level.INCONCLUSIVE]
     faults, beyond, word = document["faults"], document["undecided"], document["verdict"]
@@ -115,19 +114,6 @@ def of_verdict(status: int, document: Document) -> Answer:
     return Answer(Grade.NOT_JUDGED, (short(reason), *sentences))
 
 
-def _level(case: Document) -> Level:
-    """Return whether a case of the document failed, is inconclusive, or passed."""
-    word = Level(case["verdict"])
-    levels = {word, *(Level(finding["level"]) for finding in case["findings"])}
-    if case["faults"] or Level.FAIL in levels:
-        return Level.FAIL
-    if Level.INCONCLUSIVE in levels:
-        return Level.INCONCLUSIVE
-    if word in (Level.PASS, Level.WARN):
-        return Level.PASS
-    raise ValueError(f"a case is {word!r}")
-
-
 def _flagged(case: Document, level: Level) -> list[Document]:
     return [finding for finding in case["findings"] if finding["level"] == level]
 
@@ -139,7 +125,7 @@ def _reasons(case: Document, level: Level = Level.FAIL) -> list[str]:
 
 def _sentence(case: Document, system: str) -> str:
     """Return a flagged case's name with its sentences."""
-    level = _level(case)
+    level = Level(case["verdict"])
     fields = [name for name in Case.__dataclass_fields__ if name != "system"]
     what = Case(system, *(case[name] for name in fields))
     why = _reasons(case, level)

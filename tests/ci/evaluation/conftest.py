@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 from runs_without_testbed import NoTestbed
@@ -25,6 +26,21 @@ def fake(monkeypatch):
     monkeypatch.setattr(machine, "wait_until_quiet", lambda settings: None)
     monkeypatch.setattr(engine, "measure", measure)
     return made
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The questions to netproof, whose answers are no documents; no store may date a fault."""
+    given: list[list[str]] = []
+
+    def answered(command, folder, environment):
+        assert "NETPROOF_STORE" not in environment
+        given.append(command[:3])
+        return subprocess.CompletedProcess(command, 0, "", "no diagnosis")
+
+    monkeypatch.setattr(machine, "answered", answered)
+    monkeypatch.setenv("NETPROOF_STORE", "/elsewhere")
+    return given
 
 
 @pytest.fixture

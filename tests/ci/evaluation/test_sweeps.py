@@ -35,6 +35,11 @@ def recommended(value: str) -> dict:
     return {"recommended": {"value": value, "sentence": f"{value}: +31 % (+24 to +38)"}}
 
 
+def winners(*of_sizes: str | None) -> dict:
+    sizes = [{"bytes": 4 << place, "winner": winner} for place, winner in enumerate(of_sizes)]
+    return {"sizes": sizes, "conclusion": "Allreduce on 2 ranks: as it is"}
+
+
 @pytest.mark.parametrize(
     ("kind", "values", "found"),
     [
@@ -44,6 +49,13 @@ def recommended(value: str) -> dict:
         ("nothing", {}, Grade.RIGHT),
         ("nothing", recommended("2"), Grade.WRONG),
         ("socket-buffer", recommended("131072"), Grade.RIGHT),
+        # An algorithm has to win at every size, or none anywhere.
+        ("algorithm-preset", winners("2", "2"), Grade.RIGHT),
+        ("algorithm-preset", winners("2", None), Grade.MISSED),
+        ("algorithm-preset", winners("2", "3"), Grade.WRONG),
+        ("algorithm-preset", winners(), Grade.MISSED),
+        ("algorithm-alike", winners(None, None), Grade.RIGHT),
+        ("algorithm-alike", winners(None, "auto"), Grade.WRONG),
     ],
 )
 def test_what_is_recommended_is_compared_with_what_is_planted(kind, values, found):
@@ -56,27 +68,6 @@ def test_a_sweep_that_cannot_tell_says_why():
     why = "netproof: cannot tune: 1 of the launches ended with 1"
     found = judges.graded(EVALUATION, run_of("mtu"), 2, "", f"[ReFrame]\n{why}\n")
     assert (found.found, found.said) == (Grade.INCONCLUSIVE, (why,))
-
-
-def rows(*winners: str | None) -> dict:
-    sizes = [{"bytes": 4 << place, "winner": winner} for place, winner in enumerate(winners)]
-    return {"sizes": sizes, "conclusion": "Allreduce on 2 ranks: as it is"}
-
-
-@pytest.mark.parametrize(
-    ("kind", "winners", "found"),
-    [
-        ("algorithm-preset", ("2", "2"), Grade.RIGHT),
-        ("algorithm-preset", ("2", None), Grade.MISSED),
-        ("algorithm-preset", ("2", "3"), Grade.WRONG),
-        ("algorithm-preset", (), Grade.MISSED),
-        ("algorithm-alike", (None, None), Grade.RIGHT),
-        ("algorithm-alike", (None, "auto"), Grade.WRONG),
-    ],
-)
-def test_an_algorithm_has_to_win_at_every_size_or_none_anywhere(kind, winners, found):
-    judged = judges.graded(EVALUATION, run_of(kind), 0, document(kind, **rows(*winners)), "")
-    assert judged.found is found
 
 
 SIZES = [512, 768, 1024, 1536, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768]
