@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path[0] = str(ROOT)
 
+from ci.testbed.errors import CannotRunError  # noqa: E402
 from netproof.errors import NetproofError  # noqa: E402
 from netproof.intake import trust  # noqa: E402
 
@@ -59,10 +60,6 @@ TARGETS = (
 NAMESPACES = ("--mount", "--pid", "--ipc", "--uts")
 ENTER, WITHIN = (Path(__file__).with_name(f"release-{name}") for name in ("enter", "within"))
 """Scripts that enter the release, and that run in it."""
-
-
-class CannotRunError(NetproofError):
-    """No run is possible here; the sentence gives the reason."""
 
 
 class StoppedError(BaseException):

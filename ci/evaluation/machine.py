@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ci.testbed.errors import CannotRunError
 from ci.testbed.state import DEFAULT as STATE
 from netproof.commands.reframe import ending_with_this_process
 from netproof.errors import NetproofError
@@ -48,10 +49,6 @@ BURST_S, PAUSE_S = 2.0, 2.0
 
 class TooLongError(Exception):
     """A run took too long. Not a NetproofError: measuring takes that for a silent slurmctld."""
-
-
-class CannotRunError(NetproofError):
-    """The evaluation cannot be made, or cannot go on, on this machine."""
 
 
 def _ran(words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:

@@ -19,7 +19,7 @@ from ci.spack_envs import lock
 from netproof.errors import NetproofError
 from netproof.intake import disk
 from netproof.site import spack
-from netproof.site.spack import FABRICS, Combination, Mpi, SpackFileError
+from netproof.site.spack import FABRICS, Combination, Mpi
 
 LAYERS = ("libfabric", "ucx")
 """Packages that drive network cards for an MPI library."""
@@ -42,22 +42,14 @@ def in_lock(path: Path, package: str) -> dict[str, Said]:
     None are known of an external, whose variants are the site's claims. Raises SpackFileError for
     another form of lock than Spack 1 writes.
     """
-    try:
+    with lock.reading(path, f"Spack 1 with {package}"):
         content = disk.json_file(path)
         nodes = content["concrete_specs"]
-        node = next(
-            nodes[root["hash"]]
-            for root in content["roots"]
-            if nodes[root["hash"]]["name"] == package
-        )
+        node = {nodes[one["hash"]]["name"]: nodes[one["hash"]] for one in content["roots"]}[package]
         below = _below(node, nodes)
         if "external" in node:
             return {}
         return _of_nodes(node, {name: below[name] for name in LAYERS if name in below})
-    except (NetproofError, OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-        raise SpackFileError(
-            path, "", f"is no lock of Spack 1 with {package}: {error!r}"
-        ) from error
 
 
 def _below(node: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,25 @@ from netproof.intake import disk
 from netproof.site.spack import SpackFileError
 
 
+@contextmanager
+def reading(path: Path, what: str = "Spack 1") -> Iterator[None]:
+    """Raise SpackFileError if the block finds another form of lock than Spack 1 writes."""
+    try:
+        yield
+    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
+        raise SpackFileError(path, "", f"is no lock of {what}: {error!r}") from error
+
+
 def roots(path: Path) -> dict[str, dict[str, str]]:
     """Return each root's version, spec, compiler, hash and variants, and an external's prefix.
 
     ``compiler`` is that of C, empty for an external. For Intel MPI, a binary, a lock names a
     compiler that built nothing. Raises SpackFileError for another form than Spack 1 writes.
     """
-    try:
+    with reading(path):
         content = disk.json_file(path)
-        specs = content["concrete_specs"]
-        found = {}
-        for root in content["roots"]:
-            node = specs[root["hash"]]
-            found[node["name"]] = _described(node, specs, root["hash"])
-    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
-        raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
-    return found
+        specs, digests = content["concrete_specs"], [root["hash"] for root in content["roots"]]
+        return {specs[one]["name"]: _described(specs[one], specs, one) for one in digests}
 
 
 def hashes(path: Path) -> dict[str, str]:
@@ -48,7 +52,7 @@ def versions(path: Path) -> dict[str, str]:
 def built_by(path: Path) -> list[tuple[str, str, str]]:
     """Return package, language and compiler of each build in a lock. Raises SpackFileError."""
     specs = _specs(path)
-    try:
+    with reading(path):
         return [
             (node["name"], language, specs[dependency["hash"]]["name"])
             for node in specs.values()
@@ -56,8 +60,6 @@ def built_by(path: Path) -> list[tuple[str, str, str]]:
             for language in dependency["parameters"]["virtuals"]
             if language in ("c", "cxx", "fortran")
         ]
-    except (KeyError, TypeError) as error:
-        raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
 
 
 def built_among(path: Path, packages: Sequence[str]) -> list[str]:
@@ -137,10 +139,8 @@ def _named(node: dict[str, Any]) -> str:
 
 
 def _specs(path: Path) -> dict[str, dict[str, Any]]:
-    try:
+    with reading(path):
         return disk.json_file(path)["concrete_specs"]
-    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
-        raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
 
 
 def _described(node: dict[str, Any], specs: dict[str, Any], digest: str) -> dict[str, str]:

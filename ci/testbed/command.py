@@ -190,7 +190,8 @@ def _claim(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
                 f"the testbed is up with another topology than {topology_file} says: run"
                 " 'testbed down' first"
             )
-    _kill_testbed(folder)
+    processes.kill("testbed", lambda process: process.state == str(folder.path))
+    _kill_in_namespaces()
     # Faults planted on its nodes would have no record.
     network.remove()
     folder.wipe()
@@ -257,12 +258,6 @@ def down(folder: StateFolder) -> int:
     if not was_ours:
         print(f"{folder.path} was left: no testbed made it")
     return 0
-
-
-def _kill_testbed(folder: StateFolder) -> int:
-    """Kill the processes of the testbed in ``folder`` and in any node; return their number."""
-    killed = processes.kill("testbed", lambda process: process.state == str(folder.path))
-    return killed + _kill_in_namespaces()
 
 
 def _kill_in_namespaces() -> int:

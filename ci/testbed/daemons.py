@@ -67,18 +67,13 @@ class Daemons:
 
     def alive(self, role: str) -> int | None:
         """Return the process number of the daemon of ``role``; None without one."""
-        command = role.partition(":")[0]
-        found = processes.daemon(processes.running(), self.state.path, role, command)
+        found = processes.daemon(processes.running(), self.state.path, role)
         return found.pid if found else None
 
     def missing(self) -> list[str]:
         """Return the roles without a daemon."""
-        running = processes.running()
-        return [
-            role
-            for role in roles(self.topology)
-            if not processes.daemon(running, self.state.path, role, role.partition(":")[0])
-        ]
+        own, running = self.state.path, processes.running()
+        return [one for one in roles(self.topology) if not processes.daemon(running, own, one)]
 
     def start_munged(self) -> bool:
         """Start munged under its own user with the testbed's key; return False if it was up."""
@@ -194,20 +189,16 @@ class Daemons:
     def start_nodes(self) -> bool:
         """Start slurmd of nodes that are down, in its own namespaces; return False if none was.
 
-        Cancel the jobs there of which no step is left: Slurm would hold their nodes until their
-        time limit.
+        Cancel the jobs there without a step: Slurm would hold their nodes until their time limit.
         """
-        running = processes.running()
-        down = {
-            f"slurmd:{node.name}": node
-            for node in self.topology.nodes
-            if not processes.daemon(running, self.state.path, f"slurmd:{node.name}", "slurmd")
-        }
+        nodes = {f"slurmd:{node.name}": node for node in self.topology.nodes}
+        down = {role: nodes[role] for role in self.missing() if role in nodes}
         if down:
             self._clear(*down)
-            nodes = ",".join(node.name for node in down.values())
-            there = ("--states=running", f"--nodelist={nodes}", "--format=%A")
-            alive = {job_of(processes.title(one.pid)) for one in running if self._is_step(one)}
+            names = ",".join(node.name for node in down.values())
+            there = ("--states=running", f"--nodelist={names}", "--format=%A")
+            steps = filter(self._is_step, processes.running())
+            alive = {job_of(processes.title(one.pid)) for one in steps}
             begun = (self._client("squeue", "--noheader", *there) or "").split()
             if dead := [number for number in begun if number not in alive]:
                 self._client("scancel", *dead)

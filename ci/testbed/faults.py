@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from netproof.errors import NetproofError, shortened
 
@@ -35,42 +38,29 @@ class FaultError(NetproofError):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: its ``places``, its value in words, and the value's reader."""
+    """A kind of fault: its ``places``, its value in words, and the value's type."""
 
     places: tuple[str, ...]
     wants: str
-    read: Callable[[object], Value | None]
+    type: Any
 
 
-def _share(least: float) -> Callable[[object], float | None]:
-    def read(value: object) -> float | None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return float(value) if least <= value < 1 else None
-
-    return read
+def _share(least: float) -> Any:
+    return Annotated[float, Field(strict=True, ge=least, lt=1)]
 
 
-def _whole(low: int, high: int) -> Callable[[object], int | None]:
-    def read(value: object) -> int | None:
-        if isinstance(value, bool) or not isinstance(value, int):
-            return None
-        return int(value) if low <= value <= high else None
-
-    return read
+def _whole(low: int, high: int) -> Any:
+    return Annotated[int, Field(strict=True, ge=low, le=high)]
 
 
-def _down(value: object) -> str | None:
-    return "down" if value == "down" else None
-
-
-def _setting(value: object) -> str | None:
+def _setting(value: object) -> str:
     """Return a sysctl's value, with several numbers in the kernel's form."""
     if isinstance(value, bool) or not isinstance(value, int | str):
-        return None
-    words = str(value).split()
-    fits = words and all(re.fullmatch(r"[\w.,:/-]+", word, re.ASCII) for word in words)
-    return " ".join(words) if fits else None
+        raise ValueError("neither number nor text")
+    text = " ".join(str(value).split())
+    if not re.fullmatch(r"[\w.,:/-]+( [\w.,:/-]+)*", text, re.ASCII):
+        raise ValueError("has characters of no number and no name")
+    return text
 
 
 _SHARE = Kind(
@@ -80,7 +70,7 @@ KINDS = {
     BOTH_WAYS: _SHARE,
     **dict.fromkeys(ONE_WAY, _SHARE),
     "loss": Kind((NODE, LEAF), "a share of frames, from 0.000001 to below 1", _share(1e-6)),
-    "link": Kind((NODE, LEAF), "'down'", _down),
+    "link": Kind((NODE, LEAF), "'down'", Literal["down"]),
     "mtu": Kind(
         (NODE,),
         f"a whole number from {LEAST_MTU} to {MOST_MTU}",
@@ -98,7 +88,7 @@ KINDS = {
     ),
     "reorder": Kind((NODE, SWITCH), "a share of packets, from 0.000001 to below 1", _share(1e-6)),
 }
-_SYSCTL = Kind((NODE,), "a sysctl's value", _setting)
+_SYSCTL = Kind((NODE,), "a sysctl's value", Annotated[str, BeforeValidator(_setting)])
 
 
 def is_sysctl(key: str) -> bool:
@@ -120,10 +110,11 @@ def checked(place: str, key: object, value: object) -> Value:
         raise FaultError(
             f"{shortened(str(key), 80)}: no fault of a {place}; its faults are {', '.join(own)}"
         )
-    found = kind.read(value)
-    if found is None:
-        raise FaultError(f"{key}: found {shortened(repr(value), 80)}; write {kind.wants}")
-    return found
+    try:
+        return TypeAdapter(kind.type).validate_python(value)
+    except ValidationError as error:
+        found = shortened(repr(value), 80)
+        raise FaultError(f"{key}: found {found}; write {kind.wants}") from error
 
 
 def contradiction(keys: Mapping[str, Value]) -> str | None:

@@ -101,13 +101,10 @@ def running() -> list[Process]:
     return [process for process in map(_read, pids) if process is not None]
 
 
-def daemon(processes: list[Process], state: Path, role: str, command: str) -> Process | None:
+def daemon(processes: list[Process], state: Path, role: str) -> Process | None:
     """Return the daemon of ``role``: the oldest process of its name; its forks are younger."""
-    found = [
-        process
-        for process in processes
-        if process.state == str(state) and process.role == role and process.command == command
-    ]
+    wanted = str(state), role, role.partition(":")[0]
+    found = [one for one in processes if (one.state, one.role, one.command) == wanted]
     return min(found, key=lambda process: process.started, default=None)
 
 

@@ -77,10 +77,7 @@ def sleeping():
 def daemons():
     """The process number of each daemon, by role."""
     running = processes.running()
-    found = {
-        role: processes.daemon(running, STATE, role, role.partition(":")[0])
-        for role in roles(DEFAULT)
-    }
+    found = {role: processes.daemon(running, STATE, role) for role in roles(DEFAULT)}
     return {role: process.pid if process else None for role, process in found.items()}
 
 
