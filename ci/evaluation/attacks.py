@@ -530,7 +530,7 @@ def run(options: argparse.Namespace) -> bool:
     """Try attacks and print the table; return whether nothing was wrong."""
     names, tries = options.only or MUTATED, options.tries
     if unknown := {*names} - {*MUTATED}:
-        raise NetproofError(f"{unknown.pop()}: is none of the attacks {', '.join(MUTATED)}")
+        raise NetproofError(f"unknown attack {unknown.pop()}; choose from {', '.join(MUTATED)}")
     jobs = options.jobs or len(os.sched_getaffinity(0))
     wrong = list[str]()
     rows = list[list[str]]()

@@ -349,14 +349,11 @@ def of_verbs(
     references = ROOT / "reference-values" / f"{recorded.system}.yaml"
     costs = defaultdict[str, list[tuple[float, ...]]](list)
     counts = list[int]()
-    if options.keep:
-        options.keep.mkdir(parents=True, exist_ok=True)
     for count in options.cases:
-        with tempfile.TemporaryDirectory(dir=options.keep) as scratch:
-            own = options.keep or Path(scratch)
+        with tempfile.TemporaryDirectory() as folder:
             # What is made need not outlive a power failure.
             with mock.patch.object(os, "fsync"):
-                session = make(own / f"cases-{count}", recorded, count, references, options.nights)
+                session = make(Path(folder), recorded, count, references, options.nights)
             counts.append(session.cases)
             for verb in filter((options.verbs or VERBS).__contains__, VERBS):
                 costs[verb].append(cost(session, verb))

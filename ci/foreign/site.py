@@ -75,7 +75,7 @@ site_configuration = {
             "hostnames": ["login1"],
             "modules_system": "envmod",
             "partitions": [
-                _partition("batch", "all, of which a job can have four", 4, (2, 4)),
+                _partition("batch", "all; a job can have four", 4, (2, 4)),
                 _partition("debug", "two nodes", 2),
                 _partition("rack2", "three nodes", 3),
                 _partition("shared", "nodes that are shared", 2, access=["--oversubscribe"]),

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from made_programs import program
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
@@ -90,9 +91,7 @@ def test_cron_and_systemd_start_a_night_of_a_new_site_in_a_login_shell(commands,
 
 def test_the_hook_of_the_files_makes_the_first_line_the_subject(tmp_path):
     (hook,) = [line.partition("=")[2] for line in entries(CRON) if line.startswith("NETPROOF_HOOK")]
-    mail = tmp_path / "mail"
-    mail.write_text('#!/bin/sh\necho "subject: $2; to: $3"; cat\n')
-    mail.chmod(0o755)
+    program(tmp_path / "mail", 'echo "subject: $2; to: $3"; cat')
     sent = subprocess.run(
         ["/bin/sh", "-c", hook],
         input="netproof x: PASSED\n\ndetails\n",
@@ -143,7 +142,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
     places = {"store": tmp_path / "store", "to": tmp_path / "pages", "junit": tmp_path / "j.xml"}
 
     def given(*more: str, system: str = "testbed", **other: object) -> list[str]:
-        options = {**places, "hook": f"cat >{shlex.quote(str(tmp_path))}/told", **other}
+        options = {**places, "hook": f"cat >{shlex.quote(str(tmp_path))}/message", **other}
         return [
             *("nightly", system, *more),
             *(word for key, value in options.items() for word in (f"--{key}", str(value))),
@@ -158,41 +157,41 @@ def night(words: list[str]) -> Result:
     return ran
 
 
-def told(folder: Path) -> str:
-    """What the hook was told."""
-    return (folder / "told").read_text()
+def message(folder: Path) -> str:
+    """The input of the hook."""
+    return (folder / "message").read_text()
 
 
-def test_a_slurmctld_that_does_not_answer(words, tmp_path, monkeypatch):
-    conf = tmp_path / "slurm.conf"
-    conf.write_text(
-        "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\n"
-        "NodeName=localhost\nPartitionName=gige Nodes=localhost\nMessageTimeout=2\n"
-    )
-    monkeypatch.setenv("SLURM_CONF", str(conf))
-    night(words())
-    assert "NOT JUDGED: slurmctld does not answer: " in told(tmp_path)
-    (error,) = ElementTree.parse(tmp_path / "j.xml").getroot()[0].iter("error")
-    assert "slurmctld does not answer" in error.get("message")
-    assert not (tmp_path / "store").exists()
+SILENT = (
+    "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\n"
+    "NodeName=localhost\nPartitionName=gige Nodes=localhost\nMessageTimeout=2\n"
+)
 
 
 @pytest.mark.parametrize(
-    ("variable", "name", "said"),
+    ("variable", "name", "more", "said"),
     [
-        ("SLURM_CONF", "gone.conf", "SLURM_CONF is '{}', and there is no such file"),
-        ("RFM_REPORT_FILE", "$(touch pwned)/run-0.json", "'{}': ReFrame expands or runs"),
-        ("RFM_PREFIX", "`touch pwned`", "'{}': ReFrame expands or runs"),
-        ("RFM_PREFIX", "a b", "'{}': ReFrame expands or runs '$' and '`'"),
+        ("SLURM_CONF", "silent.conf", (), "slurmctld does not answer: "),
+        ("SLURM_CONF", "gone.conf", (), "SLURM_CONF is '{}', and there is no such file"),
+        ("RFM_REPORT_FILE", "$(touch pwned)/run-0.json", (), "'{}': ReFrame expands or runs"),
+        ("RFM_PREFIX", "`touch pwned`", (), "'{}': ReFrame expands or runs"),
+        ("RFM_PREFIX", "a b", (), "'{}': ReFrame expands or runs '$' and '`'"),
+        ("RFM_PREFIX", "", TOO_LITTLE, "{}/store: the file system is too full: "),
     ],
 )
-def test_a_place_that_cannot_be_used(words, tmp_path, monkeypatch, variable, name, said):
+def test_a_night_that_cannot_measure_says_why_to_all_and_leaves_no_store(
+    words, tmp_path, monkeypatch, variable, name, more, said
+):
+    (tmp_path / "silent.conf").write_text(SILENT)
     value = tmp_path / name
     monkeypatch.setenv(variable, str(value))
-    ran = night(words())
-    shown = value.parent if value.suffix == ".json" else value
-    assert f"NOT JUDGED: {said.format(shown)}" in ran.stdout
-    assert variable in ran.stdout
+    ran = night(words(*more))
+    why = f"NOT JUDGED: {said.format(value.parent if value.suffix == '.json' else value)}"
+    assert why in ran.stdout
+    assert why in message(tmp_path)
+    (error,) = ElementTree.parse(tmp_path / "j.xml").getroot()[0].iter("error")
+    assert why.partition(": ")[2] in error.get("message")
+    assert not (tmp_path / "store").exists()
     assert not list(tmp_path.rglob("pwned"))
 
 
@@ -214,15 +213,13 @@ def test_a_place_that_everybody_can_write_is_not_used(words, tmp_path, where):
         assert f"the hook '{public / 'run'}' was not run: " in ran.stderr
 
 
-def test_a_file_system_that_is_too_full_and_a_hook_that_fails(words, tmp_path):
+def test_a_hook_that_fails_is_reported(words):
     ran = night(words(*TOO_LITTLE, hook="exit 7"))
-    assert f"NOT JUDGED: {tmp_path}/store: the file system is too full: " in ran.stdout
-    assert not (tmp_path / "store").exists()
     assert "the hook 'exit 7' ended with status 7: nobody may have been notified" in ran.stderr
 
 
 @pytest.mark.slow
-def test_a_full_standard_output_and_a_bare_locale_keep_nobody_from_being_told(words, tmp_path):
+def test_a_full_standard_output_and_a_bare_locale_leave_the_hook_its_message(words, tmp_path):
     command = [str(ROOT / "ci" / "nightly"), *words(*TOO_LITTLE, store=tmp_path / "stör▲")[1:]]
     ran = subprocess.run(
         ["bash", "-c", f"{shlex.join(command)} >/dev/full"],
@@ -233,7 +230,7 @@ def test_a_full_standard_output_and_a_bare_locale_keep_nobody_from_being_told(wo
     )
     assert ran.returncode == 2
     assert "standard output cannot be written: No space left on device" in ran.stderr
-    assert "stör▲: the file system is too full" in told(tmp_path)
+    assert "stör▲: the file system is too full" in message(tmp_path)
 
 
 def test_options_that_make_no_sense_and_a_system_that_the_site_does_not_have(words, tmp_path):
@@ -243,4 +240,4 @@ def test_options_that_make_no_sense_and_a_system_that_the_site_does_not_have(wor
     ):
         assert said in re.sub(r"[\s│]+", " ", night(words(*options)).stderr)
     night(words(system="nowhere"))
-    assert re.search("NOT JUDGED: .*the configuration has no system 'nowhere'", told(tmp_path))
+    assert re.search("NOT JUDGED: .*the configuration has no system 'nowhere'", message(tmp_path))

@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import pytest
+from made_programs import program
 from runs_without_testbed import NoTestbed
 
 from ci.evaluation import engine, machine
@@ -46,18 +47,17 @@ def asked(monkeypatch):
 @pytest.fixture
 def commands(monkeypatch, tmp_path):
     """The verbs that a stand-in of the testbed's command was given; a file says how each ends."""
-    program, said = tmp_path / "testbed", tmp_path / "said"
-    program.write_text(
-        f'#!/bin/bash\nprintf "<%s>" "$@" >>{said}; echo >>{said}\necho "munged: no key"\n'
-        f"read -r status 2>/dev/null <{tmp_path}/$1 || status=0\nexit $status\n"
+    said = tmp_path / "said"
+    testbed = program(
+        tmp_path / "testbed",
+        f'printf "<%s>" "$@" >>{said}; echo >>{said}\necho "munged: no key"\n'
+        f"read -r status 2>/dev/null <{tmp_path}/$1 || status=0\nexit $status",
     )
-    program.chmod(0o755)
-    monkeypatch.setattr(machine, "TESTBED", program)
+    monkeypatch.setattr(machine, "TESTBED", testbed)
     monkeypatch.setattr(machine, "STATE", tmp_path)
     monkeypatch.setenv("SLURM_CONF", "")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (tmp_path / "squeue").write_text("#!/bin/bash\n")
-    (tmp_path / "squeue").chmod(0o755)
+    program(tmp_path / "squeue")
     (tmp_path / "topology.yaml").write_text("switches: as found\n")
     (tmp_path / "status").write_text("0\n")
 

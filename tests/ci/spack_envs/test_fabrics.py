@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from ci.spack_envs import fabrics
 from ci.spack_envs import lock as locks
@@ -117,13 +118,8 @@ def test_a_site_requires_more_and_declares_absences_of_what_is_required(folder):
 
 def tools(folder: Path, **texts: str) -> Path:
     """Programs in ``folder``/bin that print these texts."""
-    (folder / "bin").mkdir(parents=True, exist_ok=True)
-    (folder / "lib").mkdir(exist_ok=True)
     for name, text in texts.items():
-        path = folder / "bin" / name
-        path.with_suffix(".txt").write_text(text)
-        path.write_text(f"#!/bin/bash\ncat {path.with_suffix('.txt')}\n")
-        path.chmod(0o755)
+        program(folder / "bin" / name, f"cat <<'END'\n{text}\nEND")
     return folder
 
 
@@ -147,16 +143,16 @@ def test_fi_info_or_the_files_tell_the_providers_of_the_libfabric_that_is_loaded
 ):
     layer = tmp_path / "libfabric"
     own = tools(tmp_path / "mpich", mpichversion=(DATA / "mpichversion.txt").read_text())
-    program = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer / "lib" / "libfabric.so.1")
+    linked = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer / "lib" / "libfabric.so.1")
     (layer / "lib" / "libfabric").mkdir()
     (layer / "lib" / "libfabric" / "libverbs-fi.so").touch()
-    found = fabrics.of_library(program, [])
+    found = fabrics.of_library(linked, [])
     assert found["verbs"].there
     assert "efa" not in found
     (fault,) = fabrics.faults(ONE, mpi(fabrics={"efa": "AWS"}), found, insist=True)
     assert "nothing tells whether efa is in its MPI library" in fault
     tools(layer, fi_info=(DATA / "fi_info.txt").read_text())
-    found = fabrics.of_library(program, [])
+    found = fabrics.of_library(linked, [])
     there = {name for name, one in found.items() if one.there}
     assert there == {"tcp", "shm", "ucx", "verbs", "efa"}
     assert not found["cxi"].there
@@ -167,30 +163,30 @@ def test_ucx_info_or_the_files_tell_with_what_ucx_was_built(tmp_path, libraries)
     text = (DATA / "ucx_info.txt").read_text()
     own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ucx\n")
     layer = tmp_path / "ucx"
-    program = libraries(mpi=own / "lib" / "libmpi.so.1", uct=layer / "lib" / "libuct.so.0")
-    assert not fabrics.of_library(program, [])["verbs"].there
+    linked = libraries(mpi=own / "lib" / "libmpi.so.1", uct=layer / "lib" / "libuct.so.0")
+    assert not fabrics.of_library(linked, [])["verbs"].there
     (layer / "lib" / "ucx").mkdir()
     (layer / "lib" / "ucx" / "libuct_ib.so.0").touch()
-    assert fabrics.of_library(program, [])["verbs"].there
+    assert fabrics.of_library(linked, [])["verbs"].there
     tools(layer, ucx_info=text)
-    found = fabrics.of_library(program, [])
+    found = fabrics.of_library(linked, [])
     assert (found["ucx"].there, found["tcp"].there, found["verbs"].there) == (True, True, False)
     assert "modules cma, cuda" in found["verbs"].by
     tools(layer, ucx_info=text.replace('":cuda:cma"', '":cma:ib:rdmacm"'))
-    assert fabrics.of_library(program, [])["verbs"].there
+    assert fabrics.of_library(linked, [])["verbs"].there
     tools(layer, ucx_info="# Transport: tcp\n")
     with pytest.raises(fabrics.NetproofError, match="ucx_info -b tells no uct_MODULES"):
-        fabrics.of_library(program, [])
+        fabrics.of_library(linked, [])
 
 
 def test_a_tool_that_fails_and_a_program_without_mpi_are_no_answer(tmp_path, libraries):
     with pytest.raises(fabrics.NetproofError, match="is linked with no libmpi"):
         fabrics.of_library(Path("/bin/true"), [])
     own = tools(tmp_path / "mpich", mpichversion="")
-    (own / "bin" / "mpichversion").write_text("#!/bin/bash\necho broken >&2\nexit 3\n")
-    program = libraries(mpi=own / "lib" / "libmpi.so.1")
+    program(own / "bin" / "mpichversion", "echo broken >&2\nexit 3")
+    linked = libraries(mpi=own / "lib" / "libmpi.so.1")
     with pytest.raises(fabrics.NetproofError, match="mpichversion ended with 3: broken"):
-        fabrics.of_library(program, [])
+        fabrics.of_library(linked, [])
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from ci.spack_envs import release
 from ci.spack_envs.release import Release, ReleaseError
@@ -114,15 +115,13 @@ def test_bootstrap_refuses_a_tag_that_moved_and_says_what_failed(spack_envs, ups
 
 
 def test_upgrade_shows_what_fails_and_leaves_the_pair(spack_envs, upstream, tmp_path, folder):
-    program = upstream / "spack" / "bin" / "spack"
-    program.parent.mkdir()
-    program.write_text(
-        '#!/bin/bash\ncase $* in\n--version) echo 1.2.0 ;;\n'
+    found = program(
+        upstream / "spack" / "bin" / "spack",
+        "case $* in\n--version) echo 1.2.0 ;;\n"
         f'"location --spack-root") echo {tmp_path}/new/spack ;;\n'
         f"location*) echo {tmp_path}/new/packages ;;\n"
-        "*) echo '==> Error: no such version of ucx'; exit 1 ;;\nesac\n"
-    )  # fmt: skip
-    program.chmod(0o755)
+        "*) echo '==> Error: no such version of ucx'; exit 1 ;;\nesac",
+    )
     git(upstream / "spack", "add", ".")
     git(upstream / "spack", "commit", "--quiet", "-m", "two")
     git(upstream / "spack", "tag", "v2")
@@ -131,7 +130,7 @@ def test_upgrade_shows_what_fails_and_leaves_the_pair(spack_envs, upstream, tmp_
     assert ran.returncode == 1, ran.stderr
     assert "mpich-gcc:\n    error: Error: no such version of ucx (log: " in ran.stdout
     assert (folder / release.FILE).read_text() == before
-    program.write_text(program.read_text().replace("exit 1", "exit 0"))
+    found.write_text(found.read_text().replace("exit 1", "exit 0"))
     git(upstream / "spack", "commit", "--quiet", "-a", "-m", "three")
     git(upstream / "spack", "tag", "v3")
     ran = spack_envs("upgrade", str(tmp_path / "new"), "v3", "v1", "--write")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from ci.spack_envs import smoke
 from ci.testbed import processes
@@ -23,11 +23,6 @@ def built(spack_envs, stand_in, folder):
     """An environment that is built; the folder of its programs."""
     assert spack_envs("build", ONE, "--site", "debian12").returncode == 0
     return spack.view(spack.table(folder).named(ONE), folder) / "bin"
-
-
-def script(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/bash\n{text}\n")
-    path.chmod(0o755)
 
 
 def test_all_programs_run_by_its_own_mpiexec(spack_envs, built):
@@ -70,8 +65,8 @@ def test_all_programs_run_by_its_own_mpiexec(spack_envs, built):
     ],
 )
 def test_one_that_fails_is_a_fault(spack_envs, built, name, text, fault):
-    # MPICH's mpiexec dies of SIGPIPE if rank 0 ends before it is told that stdin has ended.
-    script(built / name, f'[ -n "${{PMI_RANK#0}}" ] && exit\ncat >/dev/null\n{text}')
+    # MPICH's mpiexec dies of SIGPIPE if rank 0 ends before it knows that stdin has ended.
+    program(built / name, f'[ -n "${{PMI_RANK#0}}" ] && exit\ncat >/dev/null\n{text}')
     ran = spack_envs("check", ONE)
     assert ran.returncode == 1
     (fault_line,) = (line for line in ran.stdout.splitlines() if line.startswith("FAULT "))
@@ -81,14 +76,14 @@ def test_one_that_fails_is_a_fault(spack_envs, built, name, text, fault):
 
 def test_another_mpi_library_than_the_prefix_has_is_a_fault(spack_envs, built, tmp_path):
     ldd = tmp_path / "bin" / "ldd"
-    script(ldd, "printf '\\tlibmpi.so.12 => /usr/lib/libmpi.so.12 (0x0000)\\n'")
+    program(ldd, "printf '\\tlibmpi.so.12 => /usr/lib/libmpi.so.12 (0x0000)\\n'")
     ran = spack_envs("check", ONE)
     assert ran.returncode == 1
     assert "NPmpi takes libmpi.so.12 from /usr/lib/libmpi.so.12, not from " in ran.stdout
 
 
 def test_under_slurm_it_is_srun_with_the_mpi_s_pmi_that_starts_them(spack_envs, built, tmp_path):
-    script(tmp_path / "bin" / "srun", 'while [[ $1 == -* ]]; do shift; done; exec "$@"')
+    program(tmp_path / "bin" / "srun", 'while [[ $1 == -* ]]; do shift; done; exec "$@"')
     ran = spack_envs("check", ONE, "--slurm", "--nodes=2 --partition=build")
     assert ran.returncode == 0, ran.stdout
     log = (built.parents[1] / ".netproof" / "smoke" / "smoke.log").read_text()
@@ -97,10 +92,9 @@ def test_under_slurm_it_is_srun_with_the_mpi_s_pmi_that_starts_them(spack_envs, 
 
 def test_one_that_hangs_is_ended_with_its_ranks(tmp_path, monkeypatch):
     monkeypatch.setattr(smoke, "SECONDS", 1)
-    program = tmp_path / "hangs"
-    script(program, f"sleep 600 & echo $! >{tmp_path}/rank; wait")
+    hangs = program(tmp_path / "hangs", f"sleep 600 & echo $! >{tmp_path}/rank; wait")
     with pytest.raises(NetproofError, match="hangs took over 1 s"):
-        smoke._run([str(program)], tmp_path, {"PATH": "/usr/bin:/bin"})
+        smoke._run([str(hangs)], tmp_path, {"PATH": "/usr/bin:/bin"})
     rank = int((tmp_path / "rank").read_text())
     # A process closes its files, which is what communicate() waits for, before it is a zombie.
     deadline = time.monotonic() + 30

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from ci.spack_envs import build, command
 from netproof.site import spack
@@ -189,12 +190,12 @@ def test_what_was_built_and_changed_is_stale_even_while_another_builds_it(
 ):
     spack_envs("build", ONE)
     own = spack.builds(folder) / ONE
-    program = own / "view" / "bin" / "IMB-MPI1"
-    program.rename(own / "elsewhere")
+    imb = own / "view" / "bin" / "IMB-MPI1"
+    imb.rename(own / "elsewhere")
     found = state(folder, ONE)
     assert found.word == "stale"
-    assert found.reason.startswith(f"there is no {program.name} in {program.parent} or ")
-    (own / "elsewhere").rename(program)
+    assert found.reason.startswith(f"there is no {imb.name} in {imb.parent} or ")
+    (own / "elsewhere").rename(imb)
     (own / "spack.lock").write_text("{}")
     assert state(folder, ONE).reason == "its spack.lock is not the one that was built"
     with (own / ".netproof" / "busy").open("w") as held:
@@ -264,13 +265,12 @@ def test_on_request_it_builds_in_a_slurm_job_and_shows_what_the_job_said(
     ran = spack_envs("build", "--slurm", "", PATH=str(tmp_path))
     assert ran.returncode == 2
     assert "there is no sbatch on PATH: --slurm needs Slurm" in ran.stderr
-    sbatch = tmp_path / "bin" / "sbatch"
-    sbatch.write_text(
-        '#!/bin/bash\nprintf "%s\\n" "$@" >"$SBATCH_SAW"\n'
+    program(
+        tmp_path / "bin" / "sbatch",
+        'printf "%s\\n" "$@" >"$SBATCH_SAW"\n'
         "for a; do case $a in --wrap=*) w=${a#--wrap=} ;; --output=*) o=${a#--output=} ;; esac;"
-        ' done\nbash -c "$w" >"$o" 2>&1\n'
+        ' done\nbash -c "$w" >"$o" 2>&1',
     )
-    sbatch.chmod(0o755)
     saw, own = tmp_path / "saw", ["--partition=build", "--time=2:00:00"]
     words = ["build", ONE, "--jobs", "3", "--slurm", " ".join(own)]
     ran = spack_envs(*words, SBATCH_SAW=str(saw))
@@ -281,10 +281,9 @@ def test_on_request_it_builds_in_a_slurm_job_and_shows_what_the_job_said(
 
 
 def test_an_interrupted_build_ends_spack_and_says_so(folder, tmp_path, stand_in):
-    program = tmp_path / "bin" / "spack"
-    ended = tmp_path / "ended"
-    program.write_text(
-        program.read_text().replace(
+    found, ended = tmp_path / "bin" / "spack", tmp_path / "ended"
+    found.write_text(
+        found.read_text().replace(
             "case $verb in\n",
             f"trap 'touch {ended}; exit 1' INT\n"
             "touch $STAND_IN_CALLS.began\nwhile :; do sleep 0.1; done\ncase $verb in\n",

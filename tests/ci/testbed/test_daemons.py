@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from ci.testbed import daemons, slurm, state, topology, topology_reading
 from ci.testbed.errors import CannotRunError
@@ -68,8 +69,7 @@ def test_leaves_and_spine_are_slurms_tree_and_another_switch_is_a_leaf_of_its_ow
 
 
 def test_neighbouring_ranks_are_bound_to_different_cpus(tmp_path):
-    (tmp_path / "taskset").write_text('#!/bin/sh\necho "$@" >>"$SAID"\n')
-    (tmp_path / "taskset").chmod(0o755)
+    program(tmp_path / "taskset", 'echo "$@" >>"$SAID"')
     for rank in map(str, range(4)):
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SAID": str(tmp_path / "said")}
         environment |= {"SLURM_PROCID": rank, "SLURM_STEP_ID": "0"}
@@ -150,7 +150,7 @@ SOURCE = Path(__file__).resolve().parents[3] / "ci" / "testbed" / "pace.c"
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory) -> Path:
+def pace(tmp_path_factory) -> Path:
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here: ci/setup installs one for the testbed")
     built = tmp_path_factory.mktemp("pace") / "pace"
@@ -160,11 +160,11 @@ def program(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_two_cpus_hand_a_line_over_in_some_time(program):
+def test_two_cpus_hand_a_line_over_in_some_time(pace):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this machine has one CPU")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([program, "watch"], **pipes) as watching:
+    with subprocess.Popen([pace, "watch"], **pipes) as watching:
         time.sleep(1)
         printed, _ = watching.communicate()
     assert watching.returncode == 0
@@ -173,16 +173,16 @@ def test_two_cpus_hand_a_line_over_in_some_time(program):
     assert all(0 < half < 1_000_000 for half in halves)
 
 
-def test_of_too_short_a_time_it_tells_nothing(program):
+def test_of_too_short_a_time_it_tells_nothing(pace):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this machine has one CPU")
     # On a busy machine it may have had time enough for some readings.
     for _ in range(100):
         ran = subprocess.run(
-            [program, "watch"], stdin=subprocess.DEVNULL, capture_output=True, text=True
+            [pace, "watch"], stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
         if ran.returncode:
             break
     assert (ran.returncode, ran.stdout) == (1, "")
     assert "readings, and it takes 4" in ran.stderr
-    assert subprocess.run([program], capture_output=True, check=False).returncode == 2
+    assert subprocess.run([pace], capture_output=True, check=False).returncode == 2

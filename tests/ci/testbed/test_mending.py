@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from made_cables import TREE, as_wanted, links, mbps, ordered
+from made_programs import program
 from made_topologies import SWITCH, read
 
 from ci.testbed import cables, delays, mending, topology, topology_reading
@@ -154,9 +155,7 @@ def test_the_program_gets_the_same_draws_for_a_node_each_time(monkeypatch, tmp_p
 
 
 def test_what_the_kernel_does_not_have_is_one_sentence(monkeypatch, tmp_path):
-    fake = tmp_path / "unshare"
-    fake.write_text("#!/bin/sh\necho 'iptables: RULE_APPEND failed' >&2\nexit 1\n")
-    fake.chmod(0o755)
+    fake = program(tmp_path / "unshare", "echo 'iptables: RULE_APPEND failed' >&2\nexit 1")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(delays, "PROGRAM", fake)
     with pytest.raises(CannotRunError, match=r"^this kernel cannot delay packets for us: boot one"):
