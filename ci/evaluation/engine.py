@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import tempfile
 import time
@@ -26,12 +27,14 @@ from ci.evaluation.machine import ROOT, CannotRunError, Testbed, TooLongError, n
 from ci.evaluation.plants import (
     DERIVING,
     EVALUATIONS,
+    FLAP_WITHIN_PAIRS_S,
+    FLAP_WITHIN_S,
     Answer,
     Evaluation,
     Grade,
     Plant,
     Run,
-    not_judged,
+    answer,
 )
 from ci.evaluation.table import counted, markdown, upper_limit
 from netproof import codec
@@ -158,7 +161,8 @@ def attempt(
     """Make one run in ``folder``. Raises CannotRunError if no run is possible at all."""
     settings, plant = campaign.settings, evaluation.plants[run.kind]
     result = Result(run, Answer(Grade.NOT_JUDGED), now(), 0.0)
-    flap = {"seconds": plant.seconds, "begin_s": evaluation.begin_s(run, settings)}
+    within_s = FLAP_WITHIN_PAIRS_S if settings.get("pairs") else FLAP_WITHIN_S
+    begin_s = random.Random(run.seed).uniform(0, within_s)
     try:
         testbed.up(ROOT / run.topology)
         # Wait before planting: a planted busy CPU is not noise.
@@ -173,7 +177,9 @@ def attempt(
             averages = ", ".join(f"{one:.2f}" for one in result.before)
             what = f"{run.number}/{len(campaign.runs)} {evaluation.name_of(run)}"
             print(f"{what}: load average {averages}", flush=True)
-            stack.enter_context(testbed.planted(run.places, run.fault, **flap))
+            stack.enter_context(
+                testbed.planted(run.places, run.fault, seconds=plant.seconds, begin_s=begin_s)
+            )
             begun = time.monotonic()
             try:
                 with machine.limited(settings["run_limit"]):
@@ -186,11 +192,11 @@ def attempt(
             used = machine.cpu_seconds(load)
             result = replace(result, pressure_s=waiting, load_cpu_s=used)
             if load and not used:
-                judged = not_judged("the program alongside the run used no CPU")
+                judged = answer(Grade.NOT_JUDGED, "the program alongside the run used no CPU")
     except CannotRunError:
         raise
     except (NetproofError, TooLongError, OSError) as error:
-        judged = not_judged(str(error))
+        judged = answer(Grade.NOT_JUDGED, str(error))
         testbed.rebuild()  # Nothing of the failure may disturb the next run.
     return replace(result, judged=judged)
 

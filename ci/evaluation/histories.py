@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ci.evaluation.plants import TABLES
 from ci.evaluation.table import show
 from netproof.history.changes import ChangeKind, controlled, expected_false_alarms
-from netproof.history.followers import follow_all
+from netproof.history.followers import Followed, follow_all
 from netproof.history.series import pooled
 from netproof.measurement.interval import MAD_OF_NORMAL
 
@@ -223,21 +223,18 @@ def _by_bad_night(noise: Noise, size: Size, off: float, threshold: float) -> tup
     if off > 0.9:
         values[::2, BEFORE] *= (1 + off) / 1.9
     missing = [[*row[:BEFORE], None, *row[BEFORE + 1 :]] for row in values.tolist()]
-    as_such, stepped = 0, []
-    for rows in (values.tolist(), missing):
-        several = [one.changes for one in follow_all(rows, alarm=threshold)]
-        bad = [[one.kind is ChangeKind.BAD_NIGHT for one in changes] for changes in several]
-        both = [
-            [*zip(changes, of_it, strict=True)] for changes, of_it in zip(several, bad, strict=True)
-        ]
-        if rows is not missing:
-            as_such = sum(
-                any(is_bad and one.index == BEFORE for one, is_bad in row) for row in both
-            )
-        stepped.append(
-            [any(not is_bad and one.found >= BEFORE for one, is_bad in row) for row in both]
+    series, others = (follow_all(rows, alarm=threshold) for rows in (values.tolist(), missing))
+
+    def stepped(of: Followed) -> bool:
+        return any(
+            one.kind is not ChangeKind.BAD_NIGHT and one.found >= BEFORE for one in of.changes
         )
-    as_step = sum(a and not b for a, b in zip(*stepped, strict=True))
+
+    as_such = sum(
+        any(one.kind is ChangeKind.BAD_NIGHT and one.index == BEFORE for one in of.changes)
+        for of in series
+    )
+    as_step = sum(stepped(a) and not stepped(b) for a, b in zip(series, others, strict=True))
     return tuple(f"{count} of {size.series}" for count in (as_such, as_step))
 
 

@@ -23,7 +23,7 @@ from ci.evaluation.plants import (
     Grade,
     Plant,
     Run,
-    not_judged,
+    answer,
     short,
 )
 from ci.testbed.faults import LEAF, NODE, SWITCH
@@ -55,15 +55,17 @@ def graded(evaluation: Evaluation, run: Run, status: int, text: str, errors: str
         said = [line for line in errors.splitlines() if line.startswith("netproof: ")]
         if evaluation.verb == "measure" and status == CANNOT and said:
             # A sweep that cannot tell says why.
-            return Answer(Grade.INCONCLUSIVE, (short(said[-1]),))
+            return answer(Grade.INCONCLUSIVE, said[-1])
         why = " ".join(errors.split()) or "nothing else was said"
-        return not_judged(f"{what} ended with {status} and left no JSON: {why}")
+        return answer(Grade.NOT_JUDGED, f"{what} ended with {status} and left no JSON: {why}")
     try:
         if evaluation.verb != "measure" and document["format"] != documents.FORMAT:
-            return not_judged(f"its format is {document['format']}, not {documents.FORMAT}")
+            return answer(
+                Grade.NOT_JUDGED, f"its format is {document['format']}, not {documents.FORMAT}"
+            )
         return JUDGES[evaluation.name](evaluation.plants[run.kind], run, status, document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return not_judged(f"what {what} printed cannot be read: {error!r}")
+        return answer(Grade.NOT_JUDGED, f"what {what} printed cannot be read: {error!r}")
 
 
 # Acceptance runs: the verdict's own word.
@@ -149,14 +151,14 @@ def of_fault(plant: Plant, run: Run, status: int, document: Document) -> Answer:
         if case["environment"] in run.environments and NOT_IN_SESSION not in case["faults"]
     ]
     if {case["environment"] for case in cases} != {*run.environments}:
-        return not_judged("the verdict does not have all environments of the run")
+        return answer(Grade.NOT_JUDGED, "the verdict does not have all environments of the run")
     if plant.counted in (HEALTHY, DERIVING):
         if failed := [why for case in cases for why in _reasons(case)]:
-            return _answer(Grade.FALSE, failed)
+            return answer(Grade.FALSE, *failed)
         undecided = [one["why"] for case in cases for one in _flagged(case, Level.INCONCLUSIVE)]
         # An inconclusive run makes no references.
         open_ = run.kind == DERIVING and undecided
-        return _answer(Grade.INCONCLUSIVE, undecided) if open_ else Answer(Grade.RIGHT)
+        return answer(Grade.INCONCLUSIVE, *undecided) if open_ else Answer(Grade.RIGHT)
     faulty = [case for case in cases if case["environment"] == run.environments[0]]
     concerned = [
         case
@@ -165,19 +167,15 @@ def of_fault(plant: Plant, run: Run, status: int, document: Document) -> Answer:
         and plant.function in ("", case["function"])
     ]
     if not concerned:
-        return not_judged("the verdict has none of the cases that the fault concerns")
+        return answer(Grade.NOT_JUDGED, "the verdict has none of the cases that the fault concerns")
     if named := list(_naming(concerned, plant.sizes, Level.FAIL)):
-        criteria = tuple(sorted({finding["criterion"] for finding in named}))
-        return _answer(Grade.RIGHT, [one["why"] for one in named], criteria)
+        criteria = sorted({finding["criterion"] for finding in named})
+        return answer(Grade.RIGHT, *(one["why"] for one in named), by=criteria)
     if failed := [why for case in faulty for why in _reasons(case)]:
-        return _answer(Grade.OTHERWISE, failed)
+        return answer(Grade.OTHERWISE, *failed)
     if undecided := list(_naming(concerned, plant.sizes, Level.INCONCLUSIVE)):
-        return _answer(Grade.INCONCLUSIVE, [one["why"] for one in undecided])
+        return answer(Grade.INCONCLUSIVE, *(one["why"] for one in undecided))
     return Answer(Grade.MISSED)
-
-
-def _answer(grade: Grade, said: Sequence[str], by: tuple[str, ...] = ()) -> Answer:
-    return Answer(grade, tuple(map(short, said)), by)
 
 
 def _naming(cases: Sequence[Document], sizes: tuple[int, int], level: Level) -> Iterator[Document]:
@@ -215,15 +213,16 @@ def of_diagnosis(plant: Plant, run: Run, status: int, document: Document) -> Ans
     fits = _OUTCOMES.get(status) is outcome and bool(culprits) is found
     known = TEXTS.keys() >= {culprit["cause"] for culprit in culprits}
     if partition["partition"] != run.switch or not (fits and known):
-        return not_judged(
+        return answer(
+            Grade.NOT_JUDGED,
             f"netproof diagnose ended with {status} and says {outcome.value!r} of"
-            f" {partition['partition']}, with {len(culprits)} culprits"
+            f" {partition['partition']}, with {len(culprits)} culprits",
         )
     if outcome is DiagnosisOutcome.INCONCLUSIVE:
         said, by = [f"inconclusive: {'; '.join(partition['incomplete'])}"], (outcome.value,)
     else:
         said, by = [culprit["sentence"] for culprit in culprits], ()
-    return _answer(_worth(plant, run, culprits), said, by)
+    return answer(_worth(plant, run, culprits), *said, by=by)
 
 
 def _worth(plant: Plant, run: Run, culprits: Sequence[Document]) -> Grade:
@@ -293,10 +292,10 @@ def _fits_alike(plant: Plant, alternatives: Sequence[str]) -> bool:
 def of_sweep(plant: Plant, _: Run, status: int, document: Document) -> Answer:
     """Grade ``netproof measure``, whose document has to be of the sweep that was asked for."""
     if status != 0:
-        return not_judged(f"netproof measure ended with {status}")
+        return answer(Grade.NOT_JUDGED, f"netproof measure ended with {status}")
     (sweep,) = document["sweeps"]
     if sweep["parameter"] != plant.parameter:
-        return not_judged(f"it is a sweep of {sweep['parameter']}")
+        return answer(Grade.NOT_JUDGED, f"it is a sweep of {sweep['parameter']}")
     if plant.steps:
         return _steps(plant, sweep)
     if plant.function:
@@ -308,8 +307,8 @@ def of_sweep(plant: Plant, _: Run, status: int, document: Document) -> Answer:
         chosen, said = {best["value"]}, best["sentence"]
         right = chosen <= set(plant.best or [None])
     if chosen - {None} - set(plant.best):
-        return Answer(Grade.WRONG, (short(said),))
-    return Answer(Grade.RIGHT if right else Grade.MISSED, (short(said),))
+        return answer(Grade.WRONG, said)
+    return answer(Grade.RIGHT if right else Grade.MISSED, said)
 
 
 def _steps(plant: Plant, sweep: Document) -> Answer:
@@ -324,7 +323,7 @@ def _steps(plant: Plant, sweep: Document) -> Answer:
             seen += abs(sizes.index(between[1]) - bisect_right(sizes, int(value))) <= 1
         seen_at.append(f"{value}: {'none' if between is None else f'{between[0]} to {between[1]}'}")
     found = Grade.RIGHT if seen == len(plant.values) else Grade.MISSED
-    return Answer(found, (short(", ".join(seen_at)),))
+    return answer(found, ", ".join(seen_at))
 
 
 JUDGES: Mapping[str, Callable[[Plant, Run, int, Document], Answer]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -70,9 +70,9 @@ class Answer:
     by: tuple[str, ...] = ()
 
 
-def not_judged(reason: str) -> Answer:
-    """Return the result of a run without an answer, with the reason."""
-    return Answer(Grade.NOT_JUDGED, (short(reason),))
+def answer(found: Grade, *said: str, by: Iterable[str] = ()) -> Answer:
+    """Return an answer with its sentences cut short."""
+    return Answer(found, tuple(map(short, said)), tuple(by))
 
 
 def short(sentence: str) -> str:
@@ -254,11 +254,6 @@ class Evaluation:
         where = ", ".join(run.places) or run.switch
         fault = (f"{key}={value}" for key, value in run.fault.items())
         return " ".join((self.plants[run.kind].said, where, *fault))
-
-    def begin_s(self, run: Run, settings: Mapping[str, Any]) -> float:
-        """Draw the seconds after the first launch after which a temporary fault begins."""
-        within_s = FLAP_WITHIN_PAIRS_S if settings.get("pairs") else FLAP_WITHIN_S
-        return random.Random(run.seed).uniform(0, within_s)
 
     def alteration(self, run: Run, library: Path, latency_us: float | None) -> str:
         """Return the Python that plants into ``site_configuration`` what a run has there."""

@@ -302,6 +302,13 @@ def wait_for(what, seconds: float = WAIT_S) -> None:
 
 
 @pytest.mark.slow
+def test_a_load_uses_a_cpu_until_its_block_ends(tmp_path):
+    with machine.alongside("one-cpu", 1, tmp_path) as (running,):
+        wait_for(lambda: machine.cpu_seconds([running]) > 0.1)
+    assert running.poll() == -signal.SIGKILL
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("load", machine.LOADS)
 def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(load, tmp_path):
     starter = subprocess.Popen(

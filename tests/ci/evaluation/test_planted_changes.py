@@ -96,6 +96,14 @@ def test_every_table_has_rows():
 # The simulation of pair rounds; golden files have what it finds.
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["normal", "recorded", "disturbed"])
+def test_a_node_at_half_rate_is_found_among_64_and_nobody_else(noise):
+    run = Portion("random", 64, "node", 1, 0.5, noise).run(0)
+    assert run.found
+    assert not run.wrong
+
+
 def test_a_pair_is_found_by_measuring_it_again():
     run = Portion("quick", 16, "pair", 1, 0.5, "normal").run(1)
     assert run.right <= run.rounds <= ROUNDS
