@@ -35,8 +35,8 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession
 from netproof.store.tables import KEY
 
-NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 3
-"""Exit statuses; the last: nothing is worse, and a session cannot be read."""
+NOTHING_WORSE, WORSE, INCONCLUSIVE = 0, 1, 3
+"""Exit statuses; the last: nothing is worse, and nothing or not every session could be judged."""
 
 
 NIGHTS_A_MONTH = 30
@@ -264,10 +264,10 @@ class HistoryVerdict:
 
     @property
     def status(self) -> int:
-        """Return 1 for an open change for the worse, 3 for an unreadable session, else 0."""
+        """Return 1 for an open change for the worse, 3 if not all could be judged, else 0."""
         if any(event.worse for event in self.events):
             return WORSE
-        return NOT_READ if self.nights.unread else NOTHING_WORSE
+        return INCONCLUSIVE if self.nights.unread or self.too_few else NOTHING_WORSE
 
     def levels(self, one: Series) -> Iterator[tuple[int, int, float, float, float]]:
         """Yield first and last night, value, and band's ends of each level of a series in turn.

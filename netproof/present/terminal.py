@@ -132,9 +132,11 @@ def _show_table(table: DataTable, out: Console) -> None:
     if table.names and sum(wanted) > out.width:
         figures = table.only(range(table.names, len(table.head))).fitting(out.width)
         print_rows(figures, out, range(0))
+        hidden = [one for one in table.head[table.names :] if one not in figures.head]
         for at, row in enumerate(table.rows):
             say("  ".join(map(str, row[: table.names])), out=out)
             print_rows(figures, out, range(at, at + 1), head=False)
+        _say_hidden(hidden, out)
         return
     shown = table.fitting(out.width - (_LEAST_LINE if table.drawn else 0))
     if table.drawn is not None:
@@ -151,8 +153,14 @@ def _show_table(table: DataTable, out: Console) -> None:
                 say(heading, "bold", out)
             print_rows(one, out, range(begin, begin + count))
             begin += count
+    _say_hidden([one for one in table.head if one not in shown.head], out)
     if table.caption:
         say(table.caption, "dim", out)
+
+
+def _say_hidden(headings: list[str], out: Console) -> None:
+    if headings:
+        say(f"no room here for {', '.join(headings)}: a wider terminal shows them", "dim", out)
 
 
 def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True) -> None:

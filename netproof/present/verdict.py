@@ -111,10 +111,11 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
     culprits, step = summary(judged)
     verdict = judged.verdict
     yield state(verdict)
-    measured = {one.partition: len(one.measured) for one in verdict.coverage if one.measured}
-    nodes = ", ".join(f"{count} of {partition}" for partition, count in measured.items())
+    measured = [one for one in verdict.coverage if one.measured]
+    every = [(len(one.measured), len(one.usable) or one.stated, one.partition) for one in measured]
+    nodes = ", ".join(f"{count}{f' of {of}' * bool(of)} on {where}" for count, of, where in every)
     if len(measured) > _PARTITIONS:
-        nodes = f"{sum(measured.values())} of {len(measured)} partitions"
+        nodes = f"{sum(count for count, _, _ in every)} on {len(measured)} partitions"
     yield f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}"
     yield Sentences([_cut(f"culprit: {one}") for one in culprits[:2]], look="strong")
     kinds = {one.name: one for one in sentences(judged)}

@@ -9,6 +9,7 @@ in, and faults collected.
 from __future__ import annotations
 
 import copy
+import difflib
 import os
 import re
 import socket
@@ -38,6 +39,9 @@ from netproof.site.partition import (
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 """Names of systems, partitions and environments, as ReFrame allows them too."""
+
+_NEAR = 0.85
+"""Likeness from which a feature is one of ours, mistyped: a letter less or more."""
 
 CONFIGURATION = "the site's configuration"
 
@@ -183,6 +187,10 @@ class SiteFile:
             if feature in features and feature in extras["absent"]:
                 why = f"{feature!r} ({meaning}) is here and in extras['absent']"
                 self.refuse(place, "features", f"{why}: take it out of one of the two")
+        for feature in features:
+            meant = difflib.get_close_matches(feature.lower(), FEATURES, 1, _NEAR)
+            if meant and meant[0] not in features:
+                self.refuse(place, "features", f"has {feature!r}; did you mean {meant[0]!r}?")
         environment["extras"] = extras
         return len(self.faults) == before
 

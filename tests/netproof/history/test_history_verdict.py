@@ -10,7 +10,14 @@ from made_nights import by, mtu, unchanged
 from netproof.errors import NetproofError
 from netproof.history import history_verdict, series
 from netproof.history.changes import ChangeKind
-from netproof.history.history_verdict import NOTHING_WORSE, WORSE, SeriesState, confidence, judge
+from netproof.history.history_verdict import (
+    INCONCLUSIVE,
+    NOTHING_WORSE,
+    WORSE,
+    SeriesState,
+    confidence,
+    judge,
+)
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Acceptance
 
@@ -157,10 +164,10 @@ def test_a_score_that_moved_by_its_own_times_is_its_own(nights):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
-def test_too_few_nights_are_said_and_fail_nothing(nights, count):
+def test_too_few_nights_are_inconclusive(nights, count):
     nights.add_many(count)
     verdict = judge(nights.store)
-    assert verdict.status == NOTHING_WORSE
+    assert verdict.status == INCONCLUSIVE
     least = history_verdict.least_nights()
     assert f"{count} session" in verdict.too_few
     assert f"too few to judge, {least} needed" in verdict.too_few

@@ -36,6 +36,11 @@ def printed(table, width, rows=range(2)):
 )
 def test_columns_that_do_not_fit_go_by_their_rank_and_the_last_first(room, kept):
     assert WIDE.fitting(room).head == kept
+    out = io.StringIO()
+    terminal.show([WIDE], out=Console(file=out, width=room))
+    gone = [one for one in WIDE.head if one not in kept]
+    assert ("no room here for" in out.getvalue()) is bool(gone)
+    assert all(one in out.getvalue() for one in gone)
 
 
 @pytest.mark.parametrize("width", [10, 30, 80])

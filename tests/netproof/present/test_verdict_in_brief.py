@@ -19,7 +19,7 @@ def brief(judged) -> list[str]:
 def test_the_state_is_first_then_the_culprit_and_each_failure_with_figure_limit_and_place(judge):
     lines = brief(judge("sick.json", "testbed:gige"))
     assert lines[0] == "FAILED: 0 of 52 cases passed, 4 failed, 48 did not run"
-    assert lines[1].startswith("nodes: 2 of gige; session ")
+    assert lines[1].startswith("nodes: 2 of 4 on gige; session ")
     assert lines[2].startswith("culprit: gige-1 or gige-2")
     case, nodes = "gige mpich NetPIPE tcp inter-node oneway", "gige-1, gige-2"
     assert f"FAIL {case}: jump 16.5 at 48 KiB, limit 10, {nodes}" in lines[3:8]

@@ -116,6 +116,14 @@ def test_a_benchmark_both_there_and_absent_is_refused(tmp_path, configuration):
     assert "take it out of one of the two" in refusal(tmp_path, configuration)
 
 
+def test_a_mistyped_benchmark_is_refused(tmp_path, configuration):
+    features = configuration["environments"][0]["features"]
+    features[features.index("netpipe-mpi")] = "netpipe-mp"
+    said = refusal(tmp_path, configuration)
+    assert said.startswith("environment ")
+    assert "features: has 'netpipe-mp'; did you mean 'netpipe-mpi'?" in said
+
+
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
