@@ -114,6 +114,14 @@ class Session:
         """Return where it came from."""
         return provenance.of_results(self.results)
 
+    def insist_on_a_run(self) -> None:
+        """Raise NetproofError for the report of a dry run."""
+        words = str(self.info.get("cmdline")).split()
+        # ReFrame takes any beginning of an option's name.
+        if any(len(one) > 3 and "--dry-run".startswith(one) for one in words):
+            why = "is of a dry run, which measures nothing: name that of a run"
+            raise NetproofError(f"{self.path}: {why}")
+
     @property
     def with_pairs(self) -> tuple[CheckResult, ...]:
         """Its tests that read rounds of pairs."""
@@ -283,12 +291,7 @@ def _document(path: Path) -> dict[str, Any]:
         ) from error
     place = f"{path}: is no report of ReFrame's"
     codec.decode(dict[str, Any], document, place)
-    info = codec.decode(dict[str, Any], document.get("session_info"), f"{place}: session_info")
-    # ReFrame takes any beginning of an option's name.
-    if any(
-        len(one) > 3 and "--dry-run".startswith(one) for one in str(info.get("cmdline")).split()
-    ):
-        raise NetproofError(f"{path}: is of a dry run, which measures nothing: name that of a run")
+    codec.decode(dict[str, Any], document.get("session_info"), f"{place}: session_info")
     for run in codec.decode(list[dict[str, Any]], document.get("runs"), f"{place}: runs"):
         codec.decode(list[dict[str, Any]], run.get("testcases"), f"{place}: testcases")
     try:

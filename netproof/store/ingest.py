@@ -97,6 +97,7 @@ def ingest(
         document = session.document_of(report)
         files = {SESSION: packed_session(document, PAIRS)}
         read = session.of_document(report, document)
+        read.insist_on_a_run()
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = place(read)

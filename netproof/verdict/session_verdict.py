@@ -148,6 +148,7 @@ def judge_session(
     now in any case, and report differences from the stored verdict. Raises NetproofError where it
     cannot be judged, and where its stored verdict is damaged.
     """
+    read.insist_on_a_run()
     found, fault = _stored_verdict(read, store) if asked is None else (None, "")
     if found is not None and system is None and not full:
         own, full = found[0], found[0].full

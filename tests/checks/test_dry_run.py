@@ -49,9 +49,12 @@ def test_the_checks_are_exactly_the_cases_of_the_matrix(dry):
 
 
 def test_a_dry_run_is_no_passed_session(run, dry):
-    judged = run(dry[1].path.parent, "netproof", "verdict", "run-0.json", "--full")
-    assert judged.returncode == 1
-    assert "left no measurement" in judged.stdout
+    for verb in ("verdict", "--full"), ("store", "add", "--store", "store"):
+        refused = run(dry[1].path.parent, "netproof", *verb, "run-0.json")
+        assert refused.returncode == 2
+        assert (
+            "run-0.json: is of a dry run, which measures nothing" in refused.stdout + refused.stderr
+        )
 
 
 ONE_PROTOCOL = """import runpy
