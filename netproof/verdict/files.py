@@ -117,8 +117,8 @@ class CurveVerdict:
             slowest = self.case.curve.time_us[self.case.curve.sizes.index(size)]
             reason = (
                 f"at {size} bytes the slowest rank took {figure(slowest)} µs, {spread:.3g} times"
-                f" the {figure(slowest / spread)} µs of the fastest; the root of a collective may"
-                " leave early"
+                f" the {figure(slowest / spread)} µs of the fastest; a rank leaves a"
+                " collective once it has its part"
             )
             where = self.case.where
             noted.append(Finding("rank spread", Level.SHOWN, where, reason, size, spread))
