@@ -95,7 +95,8 @@ class PortLoss:
 def port_losses(several: Iterable[Resent], beyond: float = -1.0) -> tuple[PortLoss, ...]:
     """Return the losses of ways and of ports; () if fewer than three nodes were counted.
 
-    ``beyond``: ports are left out if none of them can lose a larger share than this.
+    ``beyond``: ports are left out if none of them can lose a larger share than this; a launch of a
+    way shows its loss from this share on.
     Launches between two nodes are best: if more nodes send at once, a switch may drop what they
     send to one of them, without a fault of any port. The others count only if those between two
     nodes have fewer than three nodes.
@@ -109,7 +110,7 @@ def port_losses(several: Iterable[Resent], beyond: float = -1.0) -> tuple[PortLo
     names = sorted({name for nodes in spans.values() for name in nodes})
     if len(names) < LEAST_NODES:
         return ()
-    ways = _ways(alone) if sent is alone else []
+    ways = _ways(alone, beyond) if sent is alone else []
     taken = {(way.node, way.to) for way in ways}
     groups: dict[Hashable, list[Resent]] = defaultdict(list)
     for one in sent:
@@ -118,11 +119,12 @@ def port_losses(several: Iterable[Resent], beyond: float = -1.0) -> tuple[PortLo
     return (*ways, *_ports([*groups.values()], names, beyond))
 
 
-def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
+def _ways(sent: Sequence[Resent], beyond: float) -> list[PortLoss]:
     """Return the losses from one node to one other that neither's port explains.
 
     Whatever else the sender sent, and whatever else the receiver got, has to be enough to show the
-    loss, and to show none.
+    loss, and to show none. Few launches go one way, so that two bursts look like its mean loss: a
+    launch shows it only if its own share is above ``beyond``.
     """
     of_way: dict[tuple[str, str], list[Resent]] = defaultdict(list)
     counts: Counter[tuple[str | None, str | None]] = Counter()
@@ -143,7 +145,7 @@ def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
             for count, of in zip(resent, rest, strict=True)
         ):
             due = [one for one in several if share * one.of >= EXPECTED]
-            seen = sum(one.count >= OF_EXPECTED * share * one.of for one in due)
+            seen = sum(one.count >= max(OF_EXPECTED * share, beyond) * one.of for one in due)
             usual = sum(resent) / sum(rest)
             found.append(PortLoss(node, share, usual, seen, len(due), counts[way], to=to))
     return found

@@ -219,3 +219,16 @@ def test_what_one_node_loses_on_its_way_to_one_other_is_no_port():
     assert way.share == pytest.approx(0.02, rel=0.05)
     assert max(port.share for port in ports) < 1e-4
     assert not any(port.to for port in port_losses(sent) if port.share > 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("again", "persists"), [((16, 18, 65, 66, 0), False), ((60, 60, 65, 66, 0), True)]
+)
+def test_bursts_in_few_launches_of_a_way_are_not_its_loss(again, persists):
+    quiet = itertools.permutations("abcd", 2)
+    others = [
+        Resent(100 + number, one, (one, to), 0, SEGMENTS) for number, (one, to) in enumerate(quiet)
+    ]
+    way = [Resent(number, "d", ("d", "c"), count, SEGMENTS) for number, count in enumerate(again)]
+    found, *_ = port_losses([*others, *way], 1e-3)
+    assert (found.node, found.to, found.persists) == ("d", "c", persists)
