@@ -37,7 +37,7 @@ def init(
     for step in (
         f"put your cluster into {folder / 'site-config' / system}.py",
         f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
-        f"reframe --system {system} -c checks -r && netproof verdict",
+        f"netproof run {system}",
     ):
         terminal.say(f"  {step}")
     return 0
@@ -65,7 +65,8 @@ def _insist_on_new(system: str, folder: Path) -> None:
     """Raise NetproofError for a name that ReFrame refuses, and a folder that has a site."""
     if not _SYSTEM.fullmatch(system) or system == "settings":
         raise NetproofError(
-            f"{system}: give the name that ReFrame will have: letters, digits, _ and -"
+            f"{system}: give the name that ReFrame will have: letters, digits, _ and -, no digit"
+            " first"
         )
     for name in ("activate", "site-config", "reference-values", "checks"):
         if (folder / name).exists():
