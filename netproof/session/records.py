@@ -445,7 +445,8 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         form = record.get("format") if isinstance(record, dict) else None
         raise NetproofError(
-            f"{path}: is no record, or of format {form!r}, and this netproof reads {FORMAT}"
+            f"{path}: is no record, or of format {form!r}, and this netproof reads {FORMAT}:"
+            " read it by the version that wrote it, or run again"
         )
     for key in ("test", "values"):
         codec.decode(dict[str, Any], record.get(key), f"{path}: is no record: {key}")
