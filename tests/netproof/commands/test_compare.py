@@ -101,13 +101,6 @@ def test_in_what_nodes_differ_is_shown_or_that_it_is_not_known(tmp_path):
         (("--label", "kernel=6.1", "kernel=7.0"), "no session has kernel=7.0; those with that"),
         (("--label", "kernel", "kernel=6.6"), "'kernel' is no label: KEY=VALUE"),
         (("--label", "driver=1", "driver=2"), "no session has the label 'driver'; 'reframe --sess"),
-        ((HEALTHY, "--label", "kernel=6.1", "kernel=6.6"), "name sessions or labels, not both"),
-        ((HEALTHY, "--by", "label=kernel"), "name none"),
-        ((SICK, "--by", "partition"), "there is one partition only, gige"),
-        ((HEALTHY, "--by", "ranks"), "'ranks' is no dimension: partition, environment, or label="),
-        (("--by", "partition"), "one session is looked at: name it"),
-        ((HEALTHY, "--by", "partition", "--environment", "mpich", "intelmpi"), "hold"),
-        ((HEALTHY, "--by", "partition", "--partition", "gige", "gige"), "another dimension fixed"),
     ],
 )
 def test_what_is_not_there_is_refused_with_what_is(labelled, arguments, reason):

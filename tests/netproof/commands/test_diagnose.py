@@ -63,23 +63,6 @@ def test_the_sessions_alongside_it_show_since_when(call, tmp_path, monkeypatch, 
     assert "is no store" in json.loads(out)["partitions"][0]["culprits"][0]["since"]["why"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["testbed:other", str(SESSIONS / "sick.json")], "there is no partition 'other'"),
-        ([], "there is no report of a session"),
-        (["testbed:other", "--measure"], "has no partition 'other'"),
-        (["--measure"], "takes SYSTEM:PARTITION"),
-        (["testbed:gige", "--measure", str(SESSIONS / "sick.json")], "leave SESSION out"),
-    ],
-)
-def test_what_cannot_be_done_is_2_with_the_remedy(call, arguments, said):
-    status, _, error = call(*arguments)
-    assert status == 2
-    assert said in error
-
-
 @pytest.fixture
 def reframe(tmp_path, monkeypatch):
     """Install a script in place of ReFrame: ``reframe(script)``."""

@@ -5,103 +5,25 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner
 
+from netproof.commands import measure, reframe
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 
 ROOT = Path(__file__).resolve().parents[3]
-PASSED = ROOT / "tests" / "data" / "sessions" / "passed.json"
-
-READ = ("{bad}", "{deep}", "{passed}", "")
-"""Files without a report of an experiment: no report, nested too deeply, of another kind."""
-
-MEASURED = (
-    *("none:none --environment none", "testbed --environment mpich"),
-    "testbed:gige --environment openmpi4",
-)
-"""Places at which no experiment can be made."""
-
-FAULTY = {
-    "verdict": ("{bad}", "/nowhere.json", "{pipe}", "{deep}", "x --store {no_store}"),
-    "compare": (
-        *("{bad} {bad}", "/nowhere.json {passed}", "{passed} {deep}", "{passed} --by nothing"),
-        "{passed} {passed} --partition gige none",
-    ),
-    "site check": ("none", "testbed:none", "{wrong_site}"),
-    "site show": ("none", "testbed:none", "{wrong_site}"),
-    "references derive": (
-        *("{bad}", "{passed}", "{passed} {passed} {passed}", "{deep} {deep} {deep}"),
-        "{bad} --floor 7",
-    ),
-    "references risk": ("{bad}", "{passed}", "{deep} {deep} {deep}"),
-    "site discover": ("'two words' {new}", "settings {new}", "{bad}"),
-    "site init": ("'two words' {new}", "settings {new}", "{bad}"),
-    "judge": (
-        *("{bad}", "/nowhere", "{pipe}", "", "{deep} {bad}", "{bad} --as {{}}", "{bad} --link x"),
-        *("--parse {bad}", "--parse /nowhere", "--parse {pipe}", "--parse"),
-        "{bad} --parse --link 1G",
-    ),
-    "store add": (
-        *("{bad} --store {new}", "{deep} --store {new}"),
-        "{passed} --store {bad}",
-    ),
-    "store check": ("--store {no_store}", "--store {bad}", "--store /nowhere"),
-    "store export": (
-        "--store {no_store} --format csv --to {new}",
-        "--store {bad} --format nothing --to {new}",
-    ),
-    "measure study": (
-        *("none", "e325-opteron {bad}", "e325-opteron {deep}", ""),
-        *("--list none", "--list {bad}", "--list {deep}"),
-    ),
-    "report": ("{bad} --to {new}", "{deep} --to {new}", "{passed} --format x"),
-    "measure tune": (
-        *(*READ, "testbed:gige", "{bad} mtu", "none --restore"),
-        "none:none mtu --environment none",
-    ),
-    "measure load": (
-        *(*READ, *MEASURED, "testbed:gige --environment mpich --victims none"),
-        "testbed:gige --environment mpich --nodes 3",
-    ),
-    "measure tails": (
-        *(*READ, *MEASURED, "testbed:gige --environment mpich --bytes 99999999"),
-        "testbed:gige --environment mpich --seconds 0",
-    ),
-    "measure gpcnet": (
-        *(*READ, *MEASURED, "testbed:gige --environment mpich"),
-        "testbed:gige --environment mpich --nodes 9",
-        "testbed:gige --environment mpich --rounds 2",
-    ),
-    "measure algorithms": (
-        *("{bad}", "testbed:gige Allreduce", "testbed:gige --environment mpich", ""),
-        "none:none Allreduce --environment none",
-    ),
-    "run": ("none",),
-    "nightly": (
-        *("testbed --store {new}", "none --store {new} --to {new}", ""),
-        "testbed --store {new} --to {new} --label x",
-    ),
-    "diagnose": (
-        "{bad}",
-        "{deep}",
-        "none {passed}",
-        "none:gige --measure",
-        "one two",
-        "1.json 2.json",
-    ),
-    "history show": (
-        *("--store {no_store}", "--store {bad}"),
-        "--case '((a+)+)+!' --store {no_store}",
-    ),
-    "history accept": ("--store {no_store} x --reason x --name x", "--store {no_store}"),
-}
-"""Arguments of each verb, as one types them; in braces files and folders of ``place``."""
+DATA = ROOT / "tests" / "data"
+SESSIONS = DATA / "sessions"
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
+QUICK = {"judge", "measure"}
+"""Verbs that refuse arguments at once."""
 
 
 def verbs(group=None, before: str = "") -> dict[str, bool]:
@@ -119,50 +41,45 @@ VERBS = verbs()
 
 
 def test_no_verb_is_left_out():
-    assert sorted(FAULTY) == sorted(VERBS)
+    assert sorted(REFUSED) == sorted(VERBS)
 
 
 @pytest.fixture
 def place(project, tmp_path, monkeypatch) -> dict[str, Path]:
-    """A file of no known kind, one nested deeply, a pipe, a folder that is no store, a report."""
-    monkeypatch.delenv("RFM_REPORT_FILE")
+    """A file of no known kind, one nested deeply, a pipe, a folder that is no store, and data."""
+    for module in (measure, reframe):
+        monkeypatch.setattr(module, "run_reframe", None)
     made = {name: tmp_path / f"{name}.json" for name in ("bad", "deep")}
     made["bad"].write_text("no report\n")
     made["deep"].write_text("[" * 100_000)
     made |= {name: tmp_path / name for name in ("no_store", "new", "pipe")}
     made["no_store"].mkdir()
     os.mkfifo(made["pipe"])
-    return made | {"passed": PASSED}
+    tcp, imb = DATA / "netpipe" / "3.7.2" / "tcp.out", DATA / "imb" / "2021.11" / "all.txt"
+    made |= {name: SESSIONS / f"{name}.json" for name in ("passed", "healthy", "sick")}
+    return made | {"sessions": SESSIONS, "tcp": tcp, "tcps": tcp.parent, "imb": imb}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("verb", "arguments"),
-    [
-        (verb, f"{one} {more}")
-        for verb, several in FAULTY.items()
-        for one in several
-        for more in ("", "--format=json")
-        if not more or VERBS[verb]
-    ],
-)
-def test_faulty_input_is_2_and_said(place, tmp_path, monkeypatch, verb, arguments):
-    expected = 1 if verb == "site check" and "{wrong_site}" in arguments else 2
-    if "{wrong_site}" in arguments:
-        shutil.copytree(ROOT / "site-config", tmp_path / "site-config")
-        path = tmp_path / "site-config" / "example.py"
-        path.write_text(path.read_text().replace('"mtu": 1500', '"mtu": 15'))
-        monkeypatch.setenv("RFM_CONFIG_PATH", str(path.parent))
-    words = shlex.split(arguments.format(**place, wrong_site="example"))
-    ran = CliRunner().invoke(app, [*verb.split(), *words])
+def refusals() -> Iterator[object]:
+    """Yield verb, arguments and words of each refusal; with JSON too where a verb prints it."""
+    for verb, several in REFUSED.items():
+        for arguments, *words in several:
+            for more in ("", " --format=json") if VERBS[verb] and not words else ("",):
+                marks = () if words and verb.split()[0] in QUICK else pytest.mark.slow
+                yield pytest.param(verb, arguments + more, words, marks=marks)
+
+
+@pytest.mark.parametrize(("verb", "arguments", "words"), refusals())
+def test_faulty_input_is_2_and_said_and_nothing_is_written(place, tmp_path, verb, arguments, words):
+    there = {*tmp_path.iterdir()}
+    asked = Template(arguments).safe_substitute(place)
+    ran = CliRunner().invoke(app, [*verb.split(), *shlex.split(asked)])
     # As entry.run reports it: typer's message on arguments, and 2.
-    foreseen = isinstance(ran.exception, SystemExit | NetproofError)
-    assert foreseen, repr(ran.exception)
-    assert (2 if isinstance(ran.exception, NetproofError) else ran.exit_code) == expected, (
-        ran.output
-    )
-    assert ran.output.strip() or isinstance(ran.exception, NetproofError)
-    assert "Traceback" not in ran.output
-    if "--format=json" in arguments:
-        # Whole or not at all.
-        assert not ran.stdout or json.loads(ran.stdout)
+    assert isinstance(ran.exception, SystemExit | NetproofError), repr(ran.exception)
+    assert isinstance(ran.exception, NetproofError) or ran.exit_code == 2, ran.output
+    said = " ".join(f"{ran.output} {ran.exception}".replace("│", " ").split())
+    assert [one for one in words if one not in said] == [], said
+    assert "Traceback" not in said
+    # Whole or not at all.
+    assert "--format=json" not in arguments or not ran.stdout or json.loads(ran.stdout)
+    assert {*tmp_path.iterdir()} == there or verb in ("store add", "nightly")

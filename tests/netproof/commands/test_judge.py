@@ -91,12 +91,6 @@ class TestCutOff:
             assert "the file ends here, cut short" in found["faults"][0]
 
 
-def test_messages_of_which_not_every_rank_has_a_part_are_noted_as_left_out():
-    _, said = judge(IMB)
-    assert "IMB Reduce_scatter 2 ranks: messages below 8 bytes were left out" in said
-    assert "IMB Reduce_scatter 4 ranks: messages below 16 bytes were left out" in said
-
-
 class TestARateThatWasRoundedToZero:
     """Its time is at least what the rounding allows, and otherwise unknown."""
 
@@ -176,40 +170,6 @@ def test_what_is_named_otherwise_was_measured_otherwise(tree):
     assert all(one["launches"] == 1 for one in found["curves"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--as", "{a}{a}"], "names are of letters, digits and _, each once"),
-        (["--as", "*"], "names nothing, as {system}-{mpi} or {launch} does"),
-        (["--as", "{a}{launch}"], "{a} and {launch} touch: write what stands between them"),
-        (["--baseline", "x"], "--baseline names a configuration"),
-        (["--link", "1"], "--link 1: give a rate in bit/s with its unit, 100G or 1000M"),
-        (["--link", "100GB/s"], "give a rate in bit/s with its unit, 100G or 1000M"),
-        (["--mtu", "9000"], "give its rate with --link"),
-        (["--least", "90%"], "give the link's with --link"),
-        (["--link", "1G", "--least", "9"], "--least 9: give a share of the line rate"),
-        (["--link", "1G", "--least", "190%"], "--least 190%: give a share of the line rate, 90%"),
-        (["--as", "{a}/*", "--fail-above", "10"], "--fail-above 10: give a share of the other's"),
-        (["--fail-above", "10%"], "--against, --as or --names says what with what"),
-        (["--link", "1G", "--transport", "shared-memory", "--mtu", "4096"], "shared memory has"),
-        (
-            ["--link", "100G", "--transport", "infiniband", "--mtu", "1500"],
-            "--mtu 1500: InfiniBand has MTUs of 4096, 2048",
-        ),
-        (["--as", "{a}", "--names", "x.csv"], "give one"),
-        (["--names", "no-such.csv"], "no-such.csv: cannot be read"),
-        (["--against", TCP.parent], "is on both sides"),
-        (["--against", "/no-such"], "no-such: is not there"),
-        (["--against", IMB, "--baseline", "x"], "--names and --baseline are for other ones"),
-        (["--against", IMB, "--as", "{a}/*"], "it names {benchmark} and {launch} alone"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_with_the_remedy(arguments, said):
-    status, text = judge(TCP, *arguments)
-    assert status == 2
-    assert said in text
-
-
 def written(folder: Path, names: str, dip: float = 1) -> list[Path]:
     """Write a file of osu_bw for each name, at 64 KiB with that share of its rate."""
     for number, name in enumerate(names.split()):
@@ -256,7 +216,7 @@ def test_what_is_before_the_launch_takes_as_much_as_it_can(tmp_path, pattern, co
     assert sorted(one["configuration"] for one in found["curves"]) == configurations
 
 
-def test_a_file_that_does_not_fit_or_is_no_output_counts_and_is_named(tmp_path):
+def test_a_file_that_is_no_output_counts_and_is_named(tmp_path):
     odd = tmp_path / "notes-x" / "readme.txt"
     odd.parent.mkdir()
     odd.write_text("not a benchmark\n")
@@ -264,9 +224,6 @@ def test_a_file_that_does_not_fit_or_is_no_output_counts_and_is_named(tmp_path):
     assert status == 3
     assert f"NOT READ {odd}:1" in said
     assert "1 could not be read" in said
-    status, said = judge(TCP, "--as", "{system}-{mpi}/nothing-like-this")
-    assert status == 2
-    assert "does not fit --as" in said
 
 
 def test_what_is_no_output_is_one_line_an_extension_and_a_report_s_folder_is_no_result(tmp_path):

@@ -11,8 +11,6 @@ import pytest
 from made_calls import in_words
 from made_reports import altered, another, cases_in
 
-from netproof.commands import reframe
-
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 
@@ -27,25 +25,6 @@ def verdict(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ((), "there is no report of a session"),
-        (("nowhere.json",), "nowhere.json: is not there"),
-        ((str(RECORDED / "passed.json"), "example"), "holds results of testbed"),
-        ((str(RECORDED / "passed.json"), "nowhere"), "has no system 'nowhere'"),
-        ((str(RECORDED / "passed.json"), "testbed:ib"), "has no partition 'ib'"),
-        ((str(RECORDED),), "sessions: is a folder, and no session's: it has no session.json"),
-    ],
-)
-def test_what_cannot_be_judged_says_why(verdict, arguments, reason):
-    status, said = verdict(*arguments)
-    assert status == 2
-    assert "netproof: cannot judge: " in said
-    assert reason in said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
     ("name", "counts"),
     [("healthy", "15 of 104 cases passed, 1 incon"), ("sick", "4 failed, 98 did")],
 )
@@ -55,21 +34,6 @@ def test_the_readme_leads_to_a_healthy_and_a_faulty_recorded_session(verdict, na
     status, said = verdict(str(ROOT / report))
     assert status == 1
     assert counts in said
-
-
-@pytest.mark.parametrize(
-    ("asked", "there"),
-    [
-        ("testbed:nope", "has no partition 'nope'; it has gige, fast-ethernet"),
-        ("nope", "has no system 'nope'; it has example, testbed"),
-    ],
-)
-def test_a_run_of_what_the_site_does_not_have_names_what_is_there(
-    verdict, monkeypatch, asked, there
-):
-    monkeypatch.setattr(reframe, "run_reframe", None)
-    status, said = in_words("run", asked)
-    assert (status, there in said) == (2, True)
 
 
 @pytest.mark.slow

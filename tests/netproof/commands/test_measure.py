@@ -149,51 +149,6 @@ def seen(monkeypatch) -> list[str]:
     return found
 
 
-FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("gpcnet testbed:gige", "--environment"),
-        ("gpcnet testbed:gige -p mpich --nodes 9", "10 at least"),
-        (
-            "gpcnet testbed:gige -p mpich",
-            "no environment 'mpich' with the feature 'gpcnet'; it has none. Put GPCNeT's",
-        ),
-        (
-            "tails testbed:gige -p openmpi5",
-            "has no environment 'openmpi5' with IMB, whose site says: ",
-        ),
-        (
-            "tails testbed:gige -p mpich --bytes 99999999",
-            "--bytes 99999999: the largest message of testbed:gige is of",
-        ),
-        (
-            "algorithms testbed:gige PingPong -p mpich",
-            "'PingPong' is no function whose algorithms are swept",
-        ),
-        (
-            "algorithms testbed:gige Reduce -p mpich --ranks 3",
-            "testbed:gige measures Reduce on 2, 4 ranks, and not on 3",
-        ),
-        ("algorithms testbed:gige -p mpich", FUNCTION),
-        (f"algorithms {__file__} Allreduce", FUNCTION),
-        ("load testbed:gige -p mpich", "testbed:gige has 4 nodes, and load takes 4: two for what"),
-        (f"study e326 {HEALTHY}", "'e326' is no study: there are e325-opteron"),
-        (f"study e325-opteron {HEALTHY} testbed:gige", "leave SESSION and --sweep out"),
-        ("study e325-opteron -p mpich", "goes with SYSTEM:PARTITION"),
-    ],
-)
-def test_what_cannot_be_measured_is_said_with_the_remedy(
-    project, seen, monkeypatch, arguments, said
-):
-    monkeypatch.setattr(LoadAsked, "LEAST_NODES", 5)
-    ended, words = measure(*arguments.split())
-    assert (ended.exit_code, seen) == (2, [])
-    assert said in words
-
-
 @pytest.mark.parametrize(
     ("arguments", "name", "experiment"),
     [

@@ -332,20 +332,3 @@ def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(project, tmp_
     stored = pages("stored", f"netproof report newest --store {store}", place)
     assert stored == pages("reported", f"netproof report {session}", session)
     assert "How nodes or jobs differ" in stored["index.html"]
-
-
-@pytest.mark.parametrize(
-    ("session", "to", "form", "reason"),
-    [
-        ("passed.json", ".", "html,gif", "unknown format 'gif'; choose html, png, svg, pdf, csv"),
-        ("absent.json", "out", "html", "absent.json: is not there"),
-        pytest.param("passed.json", "file", "html", "file: ", marks=pytest.mark.slow),
-    ],
-)
-def test_what_cannot_be_written_is_said(project, tmp_path, session, to, form, reason):
-    (tmp_path / "file").write_text("")
-    where = (DATA / "sessions" / session, "--to", tmp_path / to)
-    status, said = in_words("report", *where, "--format", form)
-    assert status == 2
-    assert reason in said
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
