@@ -23,7 +23,6 @@ from netproof.measurement.landmarks import LANDMARKS
 from netproof.run.mixins import Referenced
 from netproof.site import site
 from netproof.site.matrix import matrix
-from netproof.site.partition import Partition
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "reference-values").glob("*.yaml"))
@@ -86,18 +85,6 @@ def found_by(case: Case, references: dict[str, Any]) -> dict[str, Any]:
     return RegressionTestDict(references[LEAVES[case.function]], protocol="ref")[check]
 
 
-def sizes(case: Case) -> tuple[int, ...]:
-    """Message sizes that the case is measured at."""
-    (partition,) = (
-        Partition.model_validate(partition["extras"])
-        for system in CONFIGURATION["systems"]
-        for partition in system["partitions"]
-        if (system["name"], partition["name"]) == (case.system, case.partition)
-    )
-    settings = partition.sizes_of(case.benchmark)
-    return registry.of(case).asked(case, partition.max_message_bytes, settings)
-
-
 def test_every_system_has_a_reference_file_and_no_file_is_of_no_system():
     systems = {system["name"] for system in CONFIGURATION["systems"]}
     assert {path.stem for path in FILES} == systems
@@ -131,16 +118,6 @@ class TestReferenceFile:
             assert upper is None or upper >= 0, where
             assert value > 0 or (lower, upper) == (None, None), where
             reference_bounds(value, lower, upper)
-
-    @pytest.mark.slow
-    def test_every_case_finds_all_landmarks_and_bounds_of_sizes_that_it_is_measured_at(self, path):
-        references = yaml.safe_load(path.read_text())
-        # Only the testbed's links have a healthy twin.
-        names = set(LANDMARKS) - (set() if path.stem == "testbed" else set(twin.NAMES))
-        for case in matrix(CONFIGURATION, path.stem, all_functions=True).cases:
-            found = set(found_by(case, references))
-            assert found >= names, case
-            assert found - KNOWN <= {f"time_us_{size}" for size in sizes(case)}, case
 
     def test_no_netpipe_bound_lets_a_link_carry_more_than_its_rate(self, path):
         references = yaml.safe_load(path.read_text())

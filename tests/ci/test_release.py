@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -75,12 +74,6 @@ class TestContained:
 
 class TestInside:
     """Programs in the release, and their view of the machine."""
-
-    def test_what_is_tested_on_the_other_release_is_there(self):
-        patterns = re.findall(r"tests/\S+\.py", release.WITHIN.read_text())
-        assert patterns
-        for pattern in patterns:
-            assert list(ROOT.glob(pattern)), pattern
 
     @as_root
     def test_a_node_s_namespaces_can_be_made_and_no_way_leads_back(self, tmp_path):

@@ -110,59 +110,6 @@ def test_the_project_s_ci_runs_it():
     assert "ci/test\n" in (ROOT / ".ci" / "run").read_text()
 
 
-# Which packages `ci/setup` has apt install.
-
-
-@pytest.fixture
-def setup(tmp_path):
-    """Runs `ci/setup` where only packages may be missing; what it installs."""
-    (tmp_path / "ci").mkdir()
-    shutil.copy(ROOT / "ci" / "setup", tmp_path / "ci")
-    (tmp_path / "ci" / "packages.txt").write_text("libpmi2-0\nmunge\n")
-    for name in ("setup.cfg", "ci/requirements.lock"):
-        (tmp_path / name).touch()
-    found = tmp_path / "bin"
-    program(tmp_path / ".venv/bin/python")
-    (tmp_path / ".venv/installed").touch()
-    for line in (ROOT / "ci" / "setup").read_text().splitlines():
-        if line.strip().startswith("wheel "):
-            _, prefix, requirement = line.split()
-            for folder in ("bin", "lib"):
-                (tmp_path / ".opt" / prefix / folder).mkdir(parents=True)
-            (tmp_path / ".opt" / prefix / requirement).touch()
-
-    def run(listed: str) -> str:
-        program(found / "id", "echo 0")
-        program(found / "apt-get", f'echo "$*" >>{tmp_path}/apt')
-        program(found / "dpkg-query", f"cat <<'END'\n{listed}\nEND")
-        subprocess.run(
-            [tmp_path / "ci" / "setup"],
-            env={**os.environ, "PATH": f"{found}:{os.environ['PATH']}"},
-            check=True,
-        )
-        said = tmp_path / "apt"
-        return said.read_text() if said.exists() else ""
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("listed", "installed"),
-    [
-        # Debian 13 has libpmi2-0t64 for libpmi2-0.
-        ("installed libpmi2-0t64, libpmi2-0 (= 24.11.5-4+deb13u1)\ninstalled munge, ", ""),
-        (
-            "config-files libpmi2-0, \ninstalled munge-doc, \ninstalled munge, ",
-            "--no-install-recommends libpmi2-0\n",
-        ),
-    ],
-)
-def test_a_package_is_installed_where_none_of_its_names_is_there(setup, listed, installed):
-    said = setup(listed)
-    assert said.endswith(installed)
-    assert bool(said) is bool(installed)
-
-
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--tests"], ["--test", "--unit"], ["--unit", ""]]
 )

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ci.spack_envs import command, consistency
-from netproof.site import spack
 from netproof.site.spack import SCHEMA, SpackFileError, load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,14 +50,6 @@ def test_a_file_has_no_key_that_nobody_reads(name, folder):
         changed(path, "packages:\n", "packages:\n  surprise: {requires: ['@1']}\n")
         with pytest.raises(SpackFileError, match=r"packages\.surprise: .*'requires' was unexp"):
             load(path, KINDS[name])
-
-
-@pytest.mark.parametrize("combination", spack.table(FOLDER).build, ids=lambda pair: pair.name)
-def test_each_environment_is_as_add_would_write_it(combination):
-    environment = spack.environment_folder(combination, FOLDER) / "spack.yaml"
-    assert environment.read_text() == command.ENVIRONMENT_TEXT.format(
-        mpi=combination.mpi, compiler=combination.compiler
-    )
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("mpi/*.yaml")), ids=lambda path: path.stem)

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 from made_calls import in_words
+from made_programs import program
 
 from netproof.commands import night
 from netproof.commands.night import enough_room, left_for_another_night
@@ -214,8 +215,7 @@ def test_a_second_night_is_refused_with_who_runs_since_when(tmp_path):
 
 # ReFrame ends with the command that started it, and has time to cancel its jobs.
 
-REFRAME = """#!/bin/bash
-trap 'sleep 1; echo cancelled >{folder}/jobs; exit 1' TERM
+REFRAME = """trap 'sleep 1; echo cancelled >{folder}/jobs; exit 1' TERM
 echo began >{folder}/jobs
 while :; do sleep 0.1; done
 """
@@ -231,9 +231,7 @@ def wait_for(path: Path, text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_no_jobs(tmp_path, number):
-    program = tmp_path / "reframe"
-    program.write_text(REFRAME.format(folder=tmp_path))
-    program.chmod(0o755)
+    program(tmp_path / "reframe", REFRAME.format(folder=tmp_path))
     script = (
         "import sys; from pathlib import Path; from netproof.commands.reframe import measure;"
         f" sys.executable = '{tmp_path}/python3'; measure([], Path('{tmp_path}/run.json'))"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import stat
 from pathlib import Path
 
 import pytest
 from made_calls import called
+from made_programs import program
 
 from netproof.commands import reframe as reframe_command
 
@@ -68,12 +68,9 @@ def reframe(tmp_path, monkeypatch):
     """Install a script in place of ReFrame: ``reframe(script)``."""
 
     def made(script: str | None) -> None:
-        program = tmp_path / "bin" / "reframe"
-        program.parent.mkdir()
         if script is not None:
-            program.write_text(f"#!/bin/sh\n{script}\n")
-            program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setattr(reframe_command.sys, "executable", str(program.parent / "python"))
+            program(tmp_path / "bin" / "reframe", script)
+        monkeypatch.setattr(reframe_command.sys, "executable", str(tmp_path / "bin" / "python"))
 
     return made
 

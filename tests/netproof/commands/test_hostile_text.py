@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import made_partition
 import pytest
+from made_programs import program
 
 from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
 from netproof.commands.night import Night, _junit, _tell, summary
@@ -48,8 +49,7 @@ def netpipe_steps(partition: Partition, srun: Sequence[str]) -> list[plan.Step]:
 
 
 # What it is called with, an argument a line with its line ends written out.
-SAYS = """#!/bin/bash
-{ printf '%s\\0' "${0##*/}" "$@"; printf '\\n'; } >>"$CALLED"
+SAYS = """{ printf '%s\\0' "${0##*/}" "$@"; printf '\\n'; } >>"$CALLED"
 """
 
 
@@ -60,7 +60,6 @@ def job(tmp_path):
     Returns each call as the list of its words.
     """
     programs, folder = tmp_path / "bin", tmp_path / "job"
-    programs.mkdir()
     folder.mkdir()
     for source in plan.SHELL_FILES:
         (folder / source.name).write_bytes(source.read_bytes())
@@ -70,8 +69,7 @@ def job(tmp_path):
             ' printf "%s\\n" "$GREETING" "listening $ADDRESS 1 2 3 4 5 6 7 8"',
             "scontrol": 'printf "%s\\n" "$NODES"',
         }
-        (programs / name).write_text(SAYS + more.get(name, "") + "\n")
-        (programs / name).chmod(0o755)
+        program(programs / name, SAYS + more.get(name, ""))
 
     def run(
         steps: Sequence[plan.Step],

@@ -76,11 +76,18 @@ def of_gpcnet(rounds: int) -> MeasuredJob:
 
 
 @pytest.mark.parametrize(
-    ("settings", "status"), [({}, 0), ({"most": 5.0}, 0), ({"most": 1.5}, 1), ({"most": 3.0}, 3)]
+    ("settings", "status", "said"),
+    [
+        ({}, 0, "at worst bandwidth takes 3.31 times as long"),
+        ({"most": 5.0}, 0, "at worst bandwidth takes 3.31 times as long"),
+        ({"most": 1.5}, 1, "above the bound: bandwidth takes 3.31 times as long"),
+        ({"most": 3.0}, 3, "undecided: bandwidth takes 3.31 times as long"),
+    ],
 )
-def test_the_status_of_load_says_what_came_of_the_bounds(report, settings, status):
+def test_the_status_of_load_says_what_came_of_the_bounds(report, settings, status, said):
     path = report(under_load(), **settings)
-    assert measure("load", path)[0].exit_code == status
+    ended, words = measure("load", path)
+    assert (ended.exit_code, said in words) == (status, True), words
     ended, _ = measure("load", path, "--format=json")
     assert ended.exit_code == status
     assert json.loads(ended.stdout)["load"][0]["partition"] == "tree"

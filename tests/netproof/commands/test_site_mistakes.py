@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from made_calls import in_words
+from made_programs import program
 
 from netproof.commands import site_check
 from netproof.errors import NetproofError
@@ -103,12 +104,11 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
     candidate = {"modules": ["gcc/12.2", "mpich/5.0.2"]}
     found = discover.Discovered([partition], {"mpich-gcc": (candidate, MPICH)}, "tmod4", [], [])
     text = discover.site_text("kestrel", found)
-    for folder in ("site-config", "reference-values", "bin"):
+    for folder in ("site-config", "reference-values"):
         (tmp_path / folder).mkdir()
     (tmp_path / "site-config" / "settings.py").write_text("")
     (tmp_path / "reference-values" / "kestrel.yaml").write_text(discover.references_text("kestrel"))
-    (tmp_path / "bin" / "sinfo").write_text("#!/bin/sh\n")
-    (tmp_path / "bin" / "sinfo").chmod(0o755)
+    program(tmp_path / "bin" / "sinfo")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "reference-values"))
@@ -179,10 +179,8 @@ def test_accounting_that_does_not_answer_is_named(checked, says):
 
 
 def test_modules_that_reframe_cannot_load_are_named_with_those_of_this_shell(checked, tmp_path):
-    reframe = tmp_path / "bin" / "reframe"
     why = "ERROR: failed to initialize runtime: could not find a sane Lmod installation"
-    reframe.write_text(f"#!/bin/sh\necho '{why}'\nexit 1\n")
-    reframe.chmod(0o755)
+    program(tmp_path / "bin" / "reframe", f"echo '{why}'\nexit 1")
     (fault,) = checked()
     assert fault.startswith(f"system kestrel: ReFrame: refuses it: {why}; modules_system is to be")
 

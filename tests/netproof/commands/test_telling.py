@@ -123,9 +123,7 @@ def test_faults_changes_and_pairs_have_test_cases_of_their_own(passed):
 
 
 @pytest.mark.slow
-def test_a_verdict_is_junit_too_with_its_own_exit_status(monkeypatch):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+def test_a_verdict_is_junit_too_with_its_own_exit_status(project):
     ran = CliRunner().invoke(app, ["verdict", str(RECORDED / "passed.json"), "--format", "junit"])
     (suite,) = ElementTree.fromstring(ran.stdout_bytes)
     assert (ran.exit_code, suite.get("name")) == (FAILED, "netproof testbed")
@@ -183,9 +181,7 @@ def test_a_hook_that_does_not_end_is_ended_with_all_that_it_began(monkeypatch, t
 
 
 @pytest.mark.slow
-def test_the_mail_of_the_documentation_is_what_a_night_writes(monkeypatch):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+def test_the_mail_of_the_documentation_is_what_a_night_writes(project):
     sick = session_verdict.judge_session(
         session.load(RECORDED / "sick.json"), system="testbed:gige"
     )

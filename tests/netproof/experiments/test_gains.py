@@ -13,7 +13,6 @@ from netproof.errors import NetproofError
 from netproof.experiments.sweep import (
     Made,
     MessageRange,
-    range_of,
     tuned,
     turns,
 )
@@ -125,16 +124,6 @@ def test_a_planted_best_is_recommended_in_nine_of_ten():
     assert right >= 90
 
 
-@pytest.mark.parametrize("by_size", [False, True])
-def test_a_machine_that_slows_down_meanwhile_changes_nothing_of_it(by_size):
-    table = tuned(made({"65536": long(1.6, 0.5)}, drift=1.0, noise=0.01), by_size=by_size)
-    assert table.drift > 1.5
-    assert {row.winner for row in table.rows if row.at in (MessageRange.LONG, LONG)} == {"65536"}
-    short = [row for row in table.rows if row.at == MessageRange.SHORT or row.at in SIZES[:7]]
-    assert {row.winner for row in short} == {None}
-    assert tuned(made(drift=1.0, noise=0.01), by_size=by_size).best is None
-
-
 def test_disturbed_launches_and_those_alongside_them_are_left_out():
     launches = made({"65536": long(1.25)}, noise=0.01)
     (first,) = [one for one in launches if one.value == "65536" and one.round == 1]
@@ -159,11 +148,6 @@ def test_where_all_are_slower_or_the_same_for_sure_it_is_said():
     slower = tuned(made({value: lambda size: 0.5 for value in VALUES}), by_size=True)
     assert all(row.costly and row.winner is None for row in slower.rows)
     assert all(row.none for row in tuned(made(noise=0.0001), by_size=True).rows)
-
-
-def test_ranges_are_short_medium_and_long():
-    found = [range_of(size, 131072) for size in (1, 64, 65, 16383, 16384, 131072)]
-    assert found == [kind for kind in MessageRange for _ in range(2)]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from netproof.experiments import gpcnet
 from netproof.experiments.gpcnet import GpcnetAsked, GpcnetRound, GpcnetRuns, NetworkTest
 from netproof.experiments.load import Statistic
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.interval import Side
 from netproof.session.plan import PLAN_FILE, JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -47,16 +46,6 @@ def three(**settings: float) -> GpcnetRuns:
     return runs(*map(GpcnetRound, several), **settings)
 
 
-@pytest.mark.parametrize(
-    ("most", "side"), [(1.2, Side.BEYOND), (2.0, Side.ASTRIDE), (4.0, Side.WITHIN)]
-)
-def test_a_bound_is_compared_with_the_whole_interval(most, side):
-    found = three(most=most)
-    assert {one.factors[MEAN].side for one in found.impacts} == {side}
-    assert {one.factors[TAIL].side for one in found.impacts} == {None}
-    assert (found.beyond, found.undecided) == (side is Side.BEYOND, side is Side.ASTRIDE)
-
-
 def test_a_round_that_failed_or_was_disturbed_does_not_count():
     disturbed = NodeLoad("node-1", "m", 2, 10.0, 10.0, 0.5, 0.0, 0.0, 0.0, 0.0)
     found = runs(
@@ -70,16 +59,6 @@ def test_a_round_that_failed_or_was_disturbed_does_not_count():
         "round 5: node-1: others used 50 % of the CPUs",
     )
     assert found.impacts[0].factors[MEAN].value == 2.0
-
-
-def test_a_percentile_that_is_better_than_the_mean_is_not_believed():
-    """As it was recorded of Allreduce on two nodes."""
-    *_, allreduce = runs(*[GpcnetRound(RECORDED)] * 3, most_99th=3).impacts
-    assert allreduce.factors[MEAN].value == pytest.approx(44.9 / 21.7)
-    tail = allreduce.factors[TAIL]
-    assert tail.value is None
-    assert "better than the mean" in tail.why
-    assert tail.undecided
 
 
 JOB = DATA / "jobs" / "gpcnet"
@@ -120,17 +99,6 @@ def test_a_run_that_is_not_whole_says_why(tmp_path, name, old, new, said):
 
 
 # Recorded output, and output that is refused.
-
-
-def test_every_figure_is_read():
-    output = BENCHMARK.read(PRINTED, "recorded")
-    assert output.version == "1.3"
-    assert output.facts == {"ranks": 10, "nodes": 10, "nodes_of_tests": 2}
-    assert gpcnet.network_tests(output) == (
-        NetworkTest(LATENCY, "usec", (14.1, 39.5), (30.3, 255.4)),
-        NetworkTest(RATE, "MiB/s/rank", (937.8, 339.3), (901.5, 112.3)),
-        NetworkTest("Multiple Allreduce (8 B)", "usec", (21.7, 1.6), (44.9, 1.2)),
-    )
 
 
 @pytest.mark.parametrize(

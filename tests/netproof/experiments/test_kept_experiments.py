@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from made_reports import altered
 
 from netproof import codec
 from netproof.errors import NetproofError
@@ -17,12 +17,12 @@ OF_JOB = {"load": load.of_job, "tails": tails.of_job, "gpcnet": gpcnet.of_job}
 
 def report(folder: Path, **of_test: object) -> Path:
     """A recorded report whose only test has these keys."""
-    document = json.loads((DATA / "sessions" / "netpipe.json").read_text())
-    (run,) = document["runs"]
-    run["testcases"] = [{**run["testcases"][0], "display_name": "Made", **of_test}]
-    path = folder / "run.json"
-    path.write_text(json.dumps(document))
-    return path
+
+    def alone(document: dict) -> None:
+        (run,) = document["runs"]
+        run["testcases"] = [{**run["testcases"][0], "display_name": "Made", **of_test}]
+
+    return altered(folder, alone, "netpipe", "run.json")
 
 
 @pytest.mark.parametrize("kind", OF_JOB)

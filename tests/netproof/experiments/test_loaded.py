@@ -15,7 +15,6 @@ from netproof.errors import NetproofError
 from netproof.experiments import load, load_plan
 from netproof.experiments.load import Impact, Loaded, Statistic, VictimRun
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, chosen, turns
-from netproof.measurement.interval import Side
 from netproof.session import job_files
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
@@ -132,27 +131,6 @@ def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> L
     )
     extras = {**recorded.partition_extras, "load": load}
     return replace(recorded, runs=runs, partition_extras=extras)
-
-
-@pytest.mark.parametrize(
-    ("most", "side", "beyond", "undecided"),
-    [
-        (1.9, Side.BEYOND, True, False),
-        (2.0, Side.ASTRIDE, False, True),
-        (2.2, Side.WITHIN, False, False),
-    ],
-)
-def test_a_bound_is_compared_with_the_interval(recorded, most, side, beyond, undecided):
-    found = made(recorded, 2.0, most=most)
-    for one in found.impacts:
-        for known in one.factors.values():
-            assert known.value == pytest.approx(2.0, rel=0.02)
-            assert known.interval[0] <= known.value <= known.interval[1]
-        assert one.factors[Statistic.MEAN].side is side
-        assert one.factors[Statistic.MEDIAN].side is None
-        assert one.factors[Statistic.TAIL].side is None
-    assert found.beyond is beyond
-    assert found.undecided is undecided
 
 
 def test_the_99th_percentile_has_a_bound_of_its_own(recorded):

@@ -172,24 +172,11 @@ def test_a_time_without_calls_is_a_pause_too(recorded):
     assert looked_at(recorded, [30.0] * 2000, 0.05).pauses == ()
 
 
-LONG = [30.0] * 49_800 + [90.0] * 200
-
-
-@pytest.mark.parametrize(
-    ("most", "times", "busy", "stands"),
-    [
-        (None, LONG, 0.0, ""),
-        (5.0, LONG, 0.0, ""),
-        (2.0, LONG, 0.0, "beyond"),
-        (2.0, [30.0] * 500, 0.0, "undecided"),
-        (2.0, LONG, 0.5, "undecided"),
-    ],
-    ids=["no bound", "within", "beyond", "too few calls", "disturbed"],
-)
-def test_a_bound_is_of_the_99_9th_percentile_over_the_median(recorded, most, times, busy, stands):
-    found = with_times(recorded, times, **({} if most is None else {"most_999th": most}))
+def test_a_disturbed_launch_leaves_its_bound_undecided(recorded):
+    found = with_times(recorded, [30.0] * 49_800 + [90.0] * 200, most_999th=2.0)
+    assert (found.beyond, found.undecided) == (True, False)
+    loads = tuple(replace(one, others_share=1.0) for one in found.launch.loads)
     extras = {**found.partition_extras, "criteria": {"disturbance": {"others": 0.2, "steal": 1}}}
-    loads = tuple(replace(one, others_share=busy) for one in found.launch.loads)
-    found = replace(found, partition_extras=extras, launch=replace(found.launch, loads=loads))
-    assert bool(found.disturbed) is (busy > 0)
-    assert (found.beyond, found.undecided) == (stands == "beyond", stands == "undecided")
+    busy = replace(found, partition_extras=extras, launch=replace(found.launch, loads=loads))
+    assert busy.disturbed
+    assert (busy.beyond, busy.undecided) == (False, True)

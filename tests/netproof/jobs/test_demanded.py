@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from netproof.errors import NetproofError
 from netproof.experiments import load, parameters, tails
@@ -27,13 +28,11 @@ EXTRAS = JobPlan.read(
 @pytest.fixture(autouse=True)
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("squeue", "srun"):
-        (tmp_path / name).write_text(
-            '#!/bin/bash\n[ "${0##*/}" = srun ] || exit 0\n'
-            "while [[ ${1-} == -* ]]; do\n"
-            "    [[ $1 != --nodelist=* ]] || export NODE=${1#*=}\n    shift\n"
-            'done\nexec "$@"\n'
+        program(
+            tmp_path / name,
+            '[ "${0##*/}" = srun ] || exit 0\nwhile [[ ${1-} == -* ]]; do\n'
+            '[[ $1 != --nodelist=* ]] || export NODE=${1#*=}; shift; done\nexec "$@"',
         )
-        (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
 
 
@@ -143,8 +142,7 @@ def test_an_algorithm_that_failed_once_is_launched_no_more_and_the_default_is(tm
     assert counts == {"tuning-1": 1, "tuning-2": 3, "tuning-default": 3}
 
 
-HOOK = """#!/bin/bash
-file=FOLDER/value.$NODE
+HOOK = """file=FOLDER/value.$NODE
 case $1 in
 get) cat "$file" ;;
 set) [ "$3" != refused ] || exit 1; echo "$3" >"$file" ;;
@@ -155,8 +153,7 @@ esac
 @pytest.mark.parametrize("asked", [("9000", "", "1500"), ("9000", "refused")])
 def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path, asked):
     hook, record = tmp_path / "hook", tmp_path / "not-restored.json"
-    hook.write_text(HOOK.replace("FOLDER", str(tmp_path)))
-    hook.chmod(0o755)
+    program(hook, HOOK.replace("FOLDER", str(tmp_path)))
     for node, own in (("n1", "1500"), ("n2", "4000")):
         (tmp_path / f"value.{node}").write_text(f"{own}\n")
     show = ("bash", "-c", "cat value.n1 value.n2; cat not-restored.json >&2")

@@ -8,6 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from made_programs import program
+
 from netproof.benchmarks import registry
 from netproof.jobs.job import RunningJob
 from netproof.session import node_facts, provenance
@@ -18,9 +20,7 @@ EXTRAS = JobPlan.read(DATA / "jobs" / "pairs" / "plan.json").extras
 
 
 def job_of(folder: Path, monkeypatch) -> RunningJob:
-    srun = folder / "srun"
-    srun.write_text('#!/bin/bash\nprintf "%s\\n" "$@" >>asked\nexit 1\n')
-    srun.chmod(0o755)
+    program(folder / "srun", 'printf "%s\\n" "$@" >>asked\nexit 1')
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     made = RunningJob(folder, JobPlan(1, {**EXTRAS, "interface": "eth1"}))
     made.nodes = ("gige-2", "gige-1")

@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from netproof.benchmarks import imb, netpipe, osu
 from netproof.errors import NetproofError
-from netproof.jobs import __main__ as program
+from netproof.jobs import __main__ as jobs_program
 from netproof.jobs import job as jobs_job
 from netproof.session import job_files, node_facts, plan
 from netproof.session.job_files import JobReport
@@ -31,7 +32,6 @@ NETPIPE_ROW = "       4 1.380798   0.00002210"
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A job of two nodes; programs stand in for Slurm's, and srun runs the command here."""
     tools = tmp_path / "tools"
-    tools.mkdir()
     texts = {
         "squeue": "",
         "sinfo": "printf '%s\\n' \"$@\"",
@@ -40,8 +40,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "srun": 'while [[ ${1-} == -* ]]; do shift; done; exec "$@"',
     }
     for name, text in texts.items():
-        (tools / name).write_text(f"#!/bin/bash\n{text}\n")
-        (tools / name).chmod(0o755)
+        program(tools / name, text)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
@@ -58,7 +57,7 @@ def job(folder: Path, *steps: Step, retries: int = 3, first: int = 0) -> list[tu
     made = folder / "job"
     made.mkdir(exist_ok=True)
     planned(*steps, retries=retries, first=first).write(made)
-    assert program.main([str(made / plan.PLAN_FILE)]) == 0
+    assert jobs_program.main([str(made / plan.PLAN_FILE)]) == 0
     records = job_files.records(made)
     return [(name, records[name].status) for name in records]
 
@@ -183,7 +182,7 @@ def test_another_attempt_over_tcp_has_a_port_of_its_own(tmp_path, slurm):
 
 def test_a_first_node_that_prints_no_address_ends_the_job_with_the_reason(tmp_path, capsys):
     planned(Step("tcp", 1, ("true", plan.PORT))).write(tmp_path)
-    assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
+    assert jobs_program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
     assert "n1 printed no address to listen on" in capsys.readouterr().err
     assert "n1 printed no address" in JobReport.read(tmp_path).ended
 
@@ -240,7 +239,7 @@ def test_a_rank_that_ends_while_slurm_ends_the_step_did_not_crash_first(tmp_path
 def test_a_dry_run_prints_each_command_and_launches_nothing(tmp_path, capsys):
     one = Step("Bcast", 1, ("srun", f"--nodelist={plan.FIRST}", "a b"))
     planned(one).write(tmp_path)
-    assert program.main([str(tmp_path / plan.PLAN_FILE), "--dry-run"]) == 0
+    assert jobs_program.main([str(tmp_path / plan.PLAN_FILE), "--dry-run"]) == 0
     assert capsys.readouterr().out == "Bcast.1: srun '--nodelist={node-1}' 'a b'\n"
     assert [path.name for path in tmp_path.glob("*.*")] == [plan.PLAN_FILE]
 
@@ -261,7 +260,7 @@ def test_a_job_asks_slurm_for_its_nodes_and_one_without_an_answer_ends(tmp_path,
     assert node_facts.nodes_of_job(tmp_path / "job", "1") == ("n1", "n2")
     (slurm / "scontrol").write_text("#!/bin/bash\nexit 1\n")
     planned(step("Bcast.1", "true")).write(tmp_path)
-    assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
+    assert jobs_program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
     with pytest.raises(NetproofError, match="cannot be read"):
         node_facts.nodes_of_job(tmp_path, "1")
     assert "the job's nodes are not known" in JobReport.read(tmp_path).faults[0]
@@ -359,7 +358,7 @@ def test_a_launch_that_slurm_refuses_since_the_job_has_ended_is_none(tmp_path):
     """Slurm ends a job that is out of time some seconds before it tells its batch script."""
     refused = step("Bcast.2", f"echo '{REFUSED}' >&2; exit 1")
     planned(step("Bcast.1", "true"), refused, step("Bcast.3", "true")).write(tmp_path)
-    assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 143
+    assert jobs_program.main([str(tmp_path / plan.PLAN_FILE)]) == 143
     assert [*job_files.records(tmp_path)] == ["Bcast.1"]
     ended = JobReport.read(tmp_path).ended
     assert ended == f"Slurm had ended the job before Bcast.2: {REFUSED}"

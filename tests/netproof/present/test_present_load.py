@@ -17,12 +17,6 @@ from netproof.present.html.folder import page_of
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
 
-def bounded(recorded: Loaded, **settings: float) -> Loaded:
-    """Return the same on a partition with these settings of load."""
-    extras = {**recorded.partition_extras, "load": settings}
-    return dataclasses.replace(recorded, partition_extras=extras)
-
-
 @pytest.fixture(scope="module")
 def recorded() -> Loaded:
     return load.of_job(JOB, "1")
@@ -35,18 +29,6 @@ def conclusion(one: Loaded):
 def text_of(one: Loaded) -> str:
     title, answer = shown.load_answer(one)
     return printed([title, *answer])
-
-
-def test_the_conclusion_names_the_worst_and_what_came_of_bounds(recorded):
-    said = "bandwidth takes 3.31 times as long alongside one-to-one, across leaves"
-    for settings, begins in (
-        ({}, "at worst "),
-        ({"most": 5.0}, "at worst "),
-        ({"most": 1.5}, "above the bound: "),
-        ({"most": 3.0}, "undecided: "),
-    ):
-        one = bounded(recorded, **settings)
-        assert str(conclusion(one)[0]) == begins + said
 
 
 def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from made_programs import program
 
 from netproof.measurement.counters import Counters, counters
 
@@ -92,11 +93,8 @@ def test_where_nobody_ever_listens_the_sender_says_that_it_was_refused(ran, tmp_
 @pytest.mark.slow
 def test_nothing_is_left_of_what_insists_once_the_sender_has_ended(ran, tmp_path):
     changed(tmp_path, "CONNECT_S=2\n", "CONNECT_S=600\n")
-    program = tmp_path / "bin" / "NPtcp"
-    program.parent.mkdir()
     # A program that came and went before anybody looked.
-    program.write_text("#!/bin/sh\nexit 0\n")
-    program.chmod(0o755)
+    program(tmp_path / "bin" / "NPtcp")
     run = "nptcp.sh run 127.0.0.1 15078"
     done = ran(
         f"PATH=$PWD/bin:$PATH SLURMD_NODENAME=n2 SLURM_PROCID=1 bash ./{run} -o 1.np; echo $?;"
@@ -231,7 +229,6 @@ def test_ports_are_read_whole():
 
 
 ETHTOOL = """
-#!/bin/sh
 if [ "$2" != eth1 ]; then echo "no stats available"; exit 94; fi
 echo "NIC statistics:"
 echo "     rx_discards_phy: $(cat count)"
@@ -242,9 +239,7 @@ echo "     [3]: tx_bytes: 9"
 
 
 def test_drivers_are_asked_where_the_site_says_so_and_queues_left_out(tmp_path):
-    program = tmp_path / "ethtool"
-    program.write_text(ETHTOOL.lstrip().replace("count)", f"{tmp_path}/count)"))
-    program.chmod(0o755)
+    program(tmp_path / "ethtool", ETHTOOL.replace("count)", f"{tmp_path}/count)"))
     (tmp_path / "count").write_text("1")
     asked = {"PATH": f"{tmp_path}:/usr/bin:/bin:/usr/sbin:/sbin", "netproof_rails": "eth1 eth2"}
     said = counted(f"echo 4 >{tmp_path}/count", netproof_driver_counters="1", **asked)

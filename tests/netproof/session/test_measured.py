@@ -62,13 +62,6 @@ def reasons(folder: Path, function: str, partition: Partition, launches: int = 1
     return str(caught.value)
 
 
-def test_a_job_of_omb_with_sizes_that_nobody_asked_for_is_not_complete(partition):
-    """Only one of its two ranks has a part of 4 bytes."""
-    case = Case("testbed", "gige", "mpich", "osu", "reduce_scatter", 2, 1)
-    with pytest.raises(Incomplete, match="4 bytes"):
-        job_files.of_job(DATA / "jobs" / "osu-5.5", case, partition, 1, mpi_over_tcp=True)
-
-
 def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neither(
     imb_job, partition
 ):
@@ -253,15 +246,6 @@ def with_twin() -> Partition:
 def tcp(folder: Path, partition: Partition) -> measured.Measured:
     case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
     return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
-
-
-def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, with_twin):
-    found = tcp(twin_job, with_twin)
-    assert found.launches[0].twin.sizes == found.curve.sizes
-    assert 0.9 < found.landmarks.paired_share < 1.2
-    assert found.landmarks.paired_mb_s == pytest.approx(97.89, abs=0.01)
-    assert again(found) == found
-    assert found.with_launches(found.launches[:1]).landmarks.intervals.get("paired_share") is None
 
 
 def test_a_twin_that_did_not_run_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin):

@@ -18,6 +18,7 @@ from types import FunctionType
 
 import pytest
 from made_nodes import GIGE, SOFTWARE, changed, in_job
+from made_programs import program
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
@@ -85,11 +86,7 @@ def test_without_ethtool_or_the_interface_the_rest_is_still_known(tmp_path, inte
 
 def with_program(folder: Path, name: str, text: str) -> str:
     """PATH with a program of that name in front, which is this shell text."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / name).write_text(f"#!/bin/bash\n{text}\n")
-    (programs / name).chmod(0o755)
-    return f"{programs}:{os.environ['PATH']}"
+    return f"{program(folder / 'programs' / name, text).parent}:{os.environ['PATH']}"
 
 
 @pytest.mark.slow

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 from pathlib import Path
 
 import pytest
 from made_nodes import GIGE, SOFTWARE
+from made_reports import altered
 
 from netproof.errors import NetproofError
 from netproof.session import provenance, session
@@ -17,13 +18,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "faulty.j
 NODES = RECORDED.parents[1] / "nodes"
 
 
-def changed(tmp_path: Path, change) -> Path:
-    """The recorded report with its document changed."""
-    document = json.loads(RECORDED.read_text())
-    change(document)
-    path = tmp_path / "run-0.json"
-    path.write_text(json.dumps(document))
-    return path
+changed = functools.partial(altered, name="faulty", file="run-0.json")
 
 
 @pytest.mark.parametrize(

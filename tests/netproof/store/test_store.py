@@ -316,19 +316,6 @@ def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path,
 
 
 @pytest.mark.slow
-def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys):
-    def change(document):
-        tests = document["runs"][0]["testcases"]
-        nodes = next(test for test in tests if test.get("netproof_provenance"))
-        nodes["netproof_provenance"]["nodes"][0]["nic"] = "mlx5\x1b[2J [ConnectX-6]"
-
-    assert added([altered(tmp_path, change, "ranges")], tmp_path / "store") == 0
-    said = capsys.readouterr().out
-    assert "mlx5\\x1b[2J [ConnectX-6]" in said
-    assert "\x1b" not in said
-
-
-@pytest.mark.slow
 def test_sessions_are_in_order_of_their_start_and_found_by_how_they_begin(store):
     for report in (PASSED, FAULTY):
         ingest(store, report)

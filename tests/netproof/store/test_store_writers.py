@@ -27,7 +27,7 @@ from netproof.store.folder import ABANDONED_AFTER_S, CHECKSUMS, INCOMING, SESSIO
 from netproof.store.tables import TABLES
 from netproof.verdict import stored
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 SERVER = """
 import datetime, os, signal, sys
 from pathlib import Path
@@ -281,13 +281,6 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path, whole, small_disk):
 
 ROOT = Path(__file__).resolve().parents[3]
 SICK, PASSED = (ROOT / "tests" / "data" / "sessions" / f"{n}.json" for n in ("sick", "passed"))
-
-
-@pytest.fixture(autouse=True)
-def _site(tmp_path, monkeypatch):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
 
 
 @pytest.fixture
