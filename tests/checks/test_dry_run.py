@@ -12,14 +12,13 @@ from made_altered_site import altered_site
 from netproof.measurement.case import Case
 from netproof.session import plan, session
 from netproof.session.plan import JobPlan
-from netproof.site import site, spack
+from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.verdict.judge import judge
 
 # Each test runs ReFrame as a whole.
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-ELIGIBLE = Path(__file__).with_name("eligible.txt")
 CHECKS = ("reframe", "--system", "testbed", "-c", str(ROOT / "checks"), "-R")
 
 
@@ -84,16 +83,6 @@ def test_an_environment_with_one_protocol_has_netpipe_measured_over_that(run, tm
         starts |= words & {"./nptcp.sh", "NPmpi"}
     over_tcp, over_mpi = {"./nptcp.sh"}, {"NPmpi"}
     assert launched == {"mpich": over_mpi, "intelmpi": over_tcp, "openmpi4": over_tcp | over_mpi}
-
-
-def test_each_check_is_eligible_where_the_golden_list_says(run, tmp_path):
-    golden = [line for line in ELIGIBLE.read_text().splitlines() if not line.startswith("#")]
-    listed = run(tmp_path, *CHECKS, "-lC").stdout
-    found = re.findall(r"^- (\S.*?) /[0-9a-f]{8} @(\S+)$", listed, flags=re.MULTILINE)
-    # What Spack built on this machine comes on top.
-    built = tuple(f"+{name}" for name in spack.attempted())
-    shipped = [f"{where} {name}" for name, where in found if not where.endswith(built)]
-    assert sorted(shipped) == golden
 
 
 def test_of_500_nodes_every_one_is_measured_in_no_more_jobs_than_of_few(run, tmp_path):

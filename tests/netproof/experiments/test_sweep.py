@@ -252,22 +252,6 @@ def test_each_launch_gets_its_algorithm_and_the_default_nothing(undisturbed):
         assert step.label == (turn.value or "")
 
 
-def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(undisturbed):
-    tried = left_by(ALGORITHMS, undisturbed)
-    assert list(tried.refused) == ["nonsense"]
-    why = tried.refused["nonsense"]
-    assert why.startswith("tuning-3.1.err: tuning-3.1 ended with status 143")
-    assert "Fatal error in internal_Init_thread" in why
-    assert list(tried.fell_back) == ["reduce_scatter_allgather"]
-    assert "not usable for the provided" in tried.fell_back["reduce_scatter_allgather"]
-    kept = [turn.value for turn in tried.turns]
-    assert kept.count("ring") == kept.count("reduce_scatter_allgather") == 3
-    assert "nonsense" not in kept
-    table = tried.table
-    assert table.values == ("reduce_scatter_allgather", "ring")
-    assert (table.rounds, len(table.rows)) == (3, 18)
-
-
 def test_a_value_that_the_library_says_to_ignore_is_refused(undisturbed, job):
     library = "Intel MPI 2021.18.1"
     assert parameters.library_of(library).ignored

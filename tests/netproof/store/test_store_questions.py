@@ -251,17 +251,6 @@ def test_what_was_not_measured_whole_had_its_turn_and_what_was_left_had_none(
     assert expected_seconds([NETPIPE], known)[NETPIPE].why == "as in the one session"
 
 
-@pytest.mark.slow
-def test_what_was_never_measured_takes_what_the_like_takes(empty, tmp_path, expected, whole):
-    ingest(empty, a_night(tmp_path, 1))
-    known = past(empty, expected)
-    other = PlannedJob("gige", "openmpi4", "netpipe", 2)
-    assert other in jobs(whole)
-    times = expected_seconds([other], known)[other]
-    assert times.why == "never measured whole: as others of gige intelmpi, gige mpich"
-    assert times.seconds > 0
-
-
 def test_an_empty_store_knows_nothing_and_no_time_is_known(empty, whole):
     assert past(empty, whole) == Past()
     times = expected_seconds(jobs(whole), Past())

@@ -35,14 +35,6 @@ def test_each_kind_has_a_section_and_what_has_no_size_no_chart():
     assert "There is no curve to draw." in barrier
 
 
-@pytest.mark.slow
-def test_what_failed_is_said_below_its_chart():
-    text = page(DATA / "osu" / "5.1" / "bw-slow.out")
-    assert 'class="verdict failed"' in text
-    assert '<li class="failed">' in text
-    assert '"mark":"failed"' in text
-
-
 def test_what_cannot_be_read_is_named_and_text_of_files_is_no_markup(tmp_path):
     name = tmp_path / "<b>no&output.txt"
     name.write_text("nothing\n")
