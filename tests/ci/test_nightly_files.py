@@ -231,13 +231,3 @@ def test_a_full_standard_output_and_a_bare_locale_leave_the_hook_its_message(wor
     assert ran.returncode == 2
     assert "standard output cannot be written: No space left on device" in ran.stderr
     assert "stör▲: the file system is too full" in message(tmp_path)
-
-
-def test_options_that_make_no_sense_and_a_system_that_the_site_does_not_have(words, tmp_path):
-    for options, said in (
-        (["--label", "kernel=6,1"], "'kernel=6,1' is no KEY=VALUE without a comma"),
-        (["--budget", "-5"], "Invalid value for '--budget'"),
-    ):
-        assert said in re.sub(r"[\s│]+", " ", night(words(*options)).stderr)
-    night(words(system="nowhere"))
-    assert re.search("NOT JUDGED: .*the configuration has no system 'nowhere'", message(tmp_path))

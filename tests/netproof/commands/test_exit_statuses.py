@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from netproof.commands import measure, reframe
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
+from netproof.experiments.load_plan import LoadAsked
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data"
@@ -49,6 +50,8 @@ def place(project, tmp_path, monkeypatch) -> dict[str, Path]:
     """A file of no known kind, one nested deeply, a pipe, a folder that is no store, and data."""
     for module in (measure, reframe):
         monkeypatch.setattr(module, "run_reframe", None)
+    # More than the testbed has.
+    monkeypatch.setattr(LoadAsked, "LEAST_NODES", 5)
     made = {name: tmp_path / f"{name}.json" for name in ("bad", "deep")}
     made["bad"].write_text("no report\n")
     made["deep"].write_text("[" * 100_000)
