@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data"
 SESSIONS = DATA / "sessions"
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
-QUICK = {"judge", "measure"}
+QUICK = {"judge", "measure", "run", "report"}
 """Verbs that refuse arguments at once."""
 
 
