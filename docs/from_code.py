@@ -2,14 +2,15 @@
 
 A line ``<!-- from the code: NAME -->`` of a page becomes that part.
 
-    python docs/from_code.py commands|tables
+    python docs/from_code.py commands|tables|answers
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -75,7 +76,30 @@ def _type(arrow: Any) -> str:
     return known.get(text, "struct" if text.startswith("struct") else text)
 
 
-PARTS = {"commands": commands, "tables": tables}
+def answers() -> Iterator[str]:
+    """Yield the Markdown of every answer in JSON: keys and their types, of each record once."""
+    sys.path.append(str(Path(__file__).parent))
+    from answers import VERBS, Schema, file_name, written_types
+
+    records: dict[str, Any] = {}
+    for verb in VERBS:
+        one = Schema(verb)
+        records |= one.definitions
+        yield f"\n### netproof {verb}\n\nThe schema is `{file_name(verb)}`."
+        yield from _keys(one.schema, written_types)
+    for name, schema in sorted(records.items()):
+        yield f"\n### {name}"
+        yield from _keys(schema, written_types)
+
+
+def _keys(schema: Mapping[str, Any], written: Callable[[Mapping[str, Any]], str]) -> Iterator[str]:
+    yield "\n| key | type |\n| --- | --- |"
+    for key, one in schema["properties"].items():
+        lacking = "" if key in schema["required"] else ", or absent"
+        yield f"| `{key}` | {_cell(written(one))}{lacking} |"
+
+
+PARTS = {"commands": commands, "tables": tables, "answers": answers}
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -8,10 +8,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+import click
 import hypothesis
 import pytest
 import typer.testing
@@ -181,6 +182,27 @@ def testbed(testbed_as_found: None) -> None:
     """The default testbed, up and whole, whatever other tests did to it."""
     up = subprocess.run([TESTBED, "up"], capture_output=True, text=True, check=False)
     assert up.returncode == 0, up.stdout + up.stderr
+
+
+@pytest.fixture(autouse=True)
+def answers_are_as_their_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold each document that a test has a verb print to the verb's schema in the wheel."""
+    from netproof.present import documents
+
+    write, found = documents.write, []
+
+    def checked(document: Mapping[str, Any], out: TextIO) -> None:
+        write(document, out)
+        if context := click.get_current_context(silent=True):
+            from made_answers import faults, written
+
+            _, path = context.command_path.split(" ", 1)
+            verb = "history" if path == "history show" else path
+            found.extend(faults(verb + " --by" * ("by" in document), written(document)))
+
+    monkeypatch.setattr(documents, "write", checked)
+    yield
+    assert found == []
 
 
 @pytest.fixture

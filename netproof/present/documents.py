@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -338,7 +339,13 @@ def _sweep(one: Sweep) -> dict[str, Any]:
 
 
 def _of(*names: str, **made_by: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
-    return lambda record: some(record, *names, **made_by)
+    return partial(_some, names, made_by)
+
+
+def _some(
+    names: tuple[str, ...], made_by: Mapping[str, Callable[[Any], Any]], record: Any
+) -> dict[str, Any]:
+    return some(record, *names, **made_by)
 
 
 _JOB = ("system", "partition", "environment", "nodes")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from made_answers import insist_on_keys
 from typer.testing import CliRunner
 
 from netproof import codec
@@ -90,7 +91,9 @@ def test_the_status_of_load_says_what_came_of_the_bounds(report, settings, statu
     assert (ended.exit_code, said in words) == (status, True), words
     ended, _ = measure("load", path, "--format=json")
     assert ended.exit_code == status
-    assert json.loads(ended.stdout)["load"][0]["partition"] == "tree"
+    document = json.loads(ended.stdout)
+    assert document["load"][0]["partition"] == "tree"
+    insist_on_keys("measure load", document)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,9 @@ def test_the_status_of_tails_says_what_came_of_the_bound(report, times, settings
     assert ended.exit_code == status, ended.output
     assert said in words
     assert ("1 pause, " in words and "UTC: 4.8 s there and back" in words) is (times is TIMES)
-    (one,) = json.loads(measure("tails", path, "--format=json")[0].stdout)["tails"]
+    document = json.loads(measure("tails", path, "--format=json")[0].stdout)
+    insist_on_keys("measure tails", document)
+    (one,) = document["tails"]
     assert one["beyond"] is (status == 1)
     assert {each["value_us"] for each in one["percentiles"][:1]} <= {30}
 
@@ -129,7 +134,9 @@ def test_the_status_of_gpcnet_says_what_came_of_the_bounds(report, settings, sta
     assert said in words
     assert "GPCNeT 1.3 on 10 nodes, 2 of them for its tests; 3 rounds, 3 of them usable." in words
     assert "Multiple Allreduce (8 B): a 99th percentile is better than the mean" in words
-    (one,) = json.loads(measure("gpcnet", path, "--format=json")[0].stdout)["gpcnet"]
+    document = json.loads(measure("gpcnet", path, "--format=json")[0].stdout)
+    insist_on_keys("measure gpcnet", document)
+    (one,) = document["gpcnet"]
     assert one["beyond"] is (status == 1)
     assert one["tests"][0]["mean"]["value"] == pytest.approx(30.3 / 14.1)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made_answers import faults, insist_on_keys, written
 from made_text import printed
 
 from netproof.experiments import parameters
@@ -17,6 +17,7 @@ from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, Swee
 from netproof.measurement.case import Case, Curve
 from netproof.present import sweeps as shown
 from netproof.present.document import DataTable
+from netproof.present.documents import plain
 from netproof.present.html.folder import page_of
 from netproof.session.measured import Launch
 from netproof.site import site
@@ -95,7 +96,9 @@ def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
     assert "set it by  NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
     assert "5 rounds of 2 values, each alongside the default at the same time" in text
-    one = json.loads(json.dumps(shown.document(sweep)))
+    document = written({"sweeps": plain([sweep])})
+    insist_on_keys("measure tune", document)
+    (one,) = document["sweeps"]
     assert one["recommended"]["value"] == "131072"
     assert [size for size, _ in one["values"][0]["by_size"]] == list(SIZES)
 
@@ -134,7 +137,9 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there():
     text = text_of(one)
     assert "4096 to 8192 B" in text
     assert "With the default: step seen none." in text
-    steps = {one["value"]: one["sizes"] for one in shown.document(one)["eager_steps"]}
+    document = written({"sweeps": plain([one])})
+    assert faults("measure tune", document) == []
+    steps = {one["value"]: one["sizes"] for one in document["sweeps"][0]["eager_steps"]}
     assert steps == {None: None, "4096": [4096, 8192], "65536": None}
 
 
@@ -157,7 +162,9 @@ def test_the_terminal_has_who_wins_a_row_for_each_size_and_what_was_not_taken():
     assert "Not taken, 17: tuning-3.1 ended with status 1" in flat
     assert "took its own choice instead of 6 rabenseifner: cannot" in flat
     assert "3 rounds of 2 algorithms, each alongside the library's own choice" in flat
-    made = json.loads(json.dumps(shown.document(one)))
+    document = written({"sweeps": plain([one])})
+    insist_on_keys("measure algorithms", document)
+    (made,) = document["sweeps"]
     assert made["ranks"] == 4
     assert made["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
     last = made["sizes"][-1]
