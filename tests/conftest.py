@@ -117,18 +117,6 @@ def charts_of() -> Callable[[str], list[Any]]:
 
 
 @pytest.fixture(scope="session")
-def keys_of() -> Callable[[Any], set[str]]:
-    """``keys_of(value)``: all keys of a JSON document, at any depth."""
-
-    def keys(value: Any) -> set[str]:
-        if isinstance(value, dict):
-            return set(value).union(*map(keys, value.values()))
-        return set().union(*map(keys, value)) if isinstance(value, list) else set()
-
-    return keys
-
-
-@pytest.fixture(scope="session")
 def run() -> Run:
     """``run(folder, *command, **settings)``: a command in ``folder``, as after ci/activate."""
 

@@ -94,8 +94,10 @@ def test_a_new_site_is_written_and_a_session_of_the_testbed_judged_and_reported(
     assert list((tmp_path / "pages" / "assets").glob("*.css"))
 
 
-@pytest.mark.parametrize("folder", ["run/shell", "present/html/assets", "present/html/templates"])
-def test_what_runs_in_a_job_or_makes_a_page_is_in_it(installed, folder):
+@pytest.mark.parametrize(
+    "folder", ["run/shell", "present/html/assets", "present/html/templates", "present/schemas"]
+)
+def test_what_runs_in_a_job_makes_a_page_or_describes_an_answer_is_in_it(installed, folder):
     there = {path.name for path in (installed / "netproof" / folder).glob("*.*")}
     assert there
     assert there == {path.name for path in (ROOT / "netproof" / folder).glob("*.*")}
