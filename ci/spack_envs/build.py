@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
+import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,10 +24,6 @@ NOTE = "concretized.json"
 """File beside a stored lock with its sources."""
 CLUSTERS = ("slurm", "pmix")
 """Packages that have to be the cluster's own."""
-
-
-class BusyError(NetproofError):
-    """Another process is building the environment, and records the outcome."""
 
 
 @dataclass(frozen=True)
@@ -70,58 +64,52 @@ def build(
 ) -> Outcome:
     """Build one environment by its present files for the chosen site; failures are outcomes."""
     begun = time.monotonic()
-    own = spack.build_folder(combination, folder)
-    log = own / RECORDS / "build.log"
-    site = chosen_site(folder)
-    log.parent.mkdir(parents=True, exist_ok=True)
+    records = spack.build_folder(combination, folder) / RECORDS
+    name, log = combination.name, records / "build.log"
+    busy = f"another ci/spack-envs is building {name}"
     try:
-        with _alone(own / RECORDS / "busy", combination.name):
-            now = {
-                **program.made_by,
-                "site": site,
-                "files": spack.inputs(combination, site, folder),
-            }
-            if wanted.install and _is_built(combination, now, wanted, folder):
-                return Outcome(combination.name, "was built", 0.0, log)
-            (own / RECORDS / "failed.json").unlink(missing_ok=True)
-            log.write_text("", encoding="utf-8")
-            _concretize(combination, program, log, now, wanted, folder)
-            _insist(consistency.compiler_faults(combination, folder))
-            _insist(fabrics.lock_faults(combination, site, folder))
-            if not wanted.install:
-                return Outcome(combination.name, "concretized", time.monotonic() - begun, log)
-            agreed = lock.hashes(own / "spack.lock")
-            if program.run(log, "-e", str(own), "install", "-j", str(wanted.jobs)):
-                raise NetproofError(first_error(log))
-            if lock.hashes(own / "spack.lock") != agreed:
-                raise NetproofError(f"Spack installed other hashes than {own}/spack.lock had")
-            _require_programs(combination, folder)
-            _insist(fabrics.library_faults(combination, site, folder))
-            packages = _roots(own / "spack.lock", spack.mpi(combination, site, folder).package)
-            seconds = round(time.monotonic() - begun, 1)
-            record = BuildRecord(
-                site,
-                datetime.now().astimezone().isoformat(timespec="seconds"),
-                seconds,
-                now["spack"],
-                now["recipes"],
-                spack.sha256(own / "spack.lock"),
-                now["files"],
-                packages,
-            )
-            _write(own / RECORDS / "built.json", dataclasses.asdict(record))
-    except BusyError as error:
-        return Outcome(combination.name, "left alone", 0.0, log, str(error))
+        with disk.locked(records / "busy", f"process {os.getpid()}", busy):
+            try:
+                return _built(combination, program, wanted, folder, log, begun)
+            except NetproofError as error:
+                failed = {"when": _now(), "error": str(error), "log": str(log)}
+                _write(records / "failed.json", failed)
+                return Outcome(name, "failed", time.monotonic() - begun, log, str(error))
     except NetproofError as error:
-        _write(
-            own / RECORDS / "failed.json",
-            {
-                "when": datetime.now().astimezone().isoformat(timespec="seconds"),
-                "error": str(error),
-                "log": str(log),
-            },
-        )
-        return Outcome(combination.name, "failed", time.monotonic() - begun, log, str(error))
+        # The process that builds it records the outcome.
+        return Outcome(name, "left alone", 0.0, log, str(error))
+
+
+def _built(
+    combination: Combination, program: Spack, wanted: Wanted, folder: Path, log: Path, begun: float
+) -> Outcome:
+    """Build one environment. Raises NetproofError if that fails."""
+    own, site = spack.build_folder(combination, folder), chosen_site(folder)
+    now = {**program.made_by, "site": site, "files": spack.inputs(combination, site, folder)}
+    if wanted.install and _is_built(combination, now, wanted, folder):
+        return Outcome(combination.name, "was built", 0.0, log)
+    (own / RECORDS / "failed.json").unlink(missing_ok=True)
+    log.write_text("", encoding="utf-8")
+    _concretize(combination, program, log, now, wanted, folder)
+    _insist(consistency.compiler_faults(combination, folder))
+    _insist(fabrics.lock_faults(combination, site, folder))
+    if not wanted.install:
+        return Outcome(combination.name, "concretized", time.monotonic() - begun, log)
+    agreed = lock.hashes(own / "spack.lock")
+    if program.run(log, "-e", str(own), "install", "-j", str(wanted.jobs)):
+        raise NetproofError(first_error(log))
+    if lock.hashes(own / "spack.lock") != agreed:
+        raise NetproofError(f"Spack installed other hashes than {own}/spack.lock had")
+    if missing := spack.missing_program(combination, folder):
+        raise NetproofError(f"Spack installed all, and still there is no {missing}")
+    _insist(fabrics.library_faults(combination, site, folder))
+    packages = lock.roots(own / "spack.lock")
+    if (mpi := spack.mpi(combination, site, folder).package) not in packages:
+        raise SpackFileError(own / "spack.lock", "roots", f"has no {mpi}")
+    seconds, digest = round(time.monotonic() - begun, 1), spack.sha256(own / "spack.lock")
+    made_by = now["spack"], now["recipes"]
+    record = BuildRecord(site, _now(), seconds, *made_by, digest, now["files"], packages)
+    _write(own / RECORDS / "built.json", dataclasses.asdict(record))
     return Outcome(combination.name, "built", seconds, log)
 
 
@@ -274,33 +262,15 @@ def stored_fault(stored: Path, now: dict[str, Any], noted: Path | None = None) -
     return lock.stale(made_of, now)
 
 
-def _require_programs(combination: Combination, folder: Path) -> None:
-    if missing := spack.missing_program(combination, folder):
-        raise NetproofError(f"Spack installed all, and still there is no {missing}")
-
-
 def _insist(faults: list[str]) -> None:
     if faults:
         raise NetproofError("; ".join(faults))
 
 
-def _roots(lock_file: Path, mpi_package: str) -> dict[str, dict[str, str]]:
-    found = lock.roots(lock_file)
-    if mpi_package not in found:
-        raise SpackFileError(lock_file, "roots", f"has no {mpi_package}, only {', '.join(found)}")
-    return found
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     """Write a record whole or not at all."""
     disk.replace(path, json.dumps(content, indent=1) + "\n")
-
-
-@contextmanager
-def _alone(path: Path, name: str) -> Iterator[None]:
-    with path.open("w", encoding="utf-8") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BusyError(f"another ci/spack-envs is building {name}") from None
-        yield

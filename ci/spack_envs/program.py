@@ -19,10 +19,6 @@ HOW_TO_GET_IT = (
 )
 
 
-class NoSpackError(NetproofError):
-    """No usable Spack; the text says how to get one."""
-
-
 @dataclass(frozen=True)
 class Spack:
     """A spack program, its version, and the commits of it and its package repository."""
@@ -63,17 +59,17 @@ class Spack:
 
 
 def find(folder: Path | None = None) -> Spack:
-    """Find the spack in ``folder``, by default on PATH. Raises NoSpackError if none is usable."""
+    """Find the spack in ``folder``, by default on PATH. Raises NetproofError if none is usable."""
     path = shutil.which("spack", path=folder)
     if path is None:
-        raise NoSpackError(f"there is no spack on PATH: {HOW_TO_GET_IT}")
+        raise NetproofError(f"there is no spack on PATH: {HOW_TO_GET_IT}")
     shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     found = re.match(r"(\d+)\.(\d+)\S*", shown.stdout)
     if shown.returncode or not found:
         said = (shown.stderr or shown.stdout).strip().splitlines() or ["nothing"]
-        raise NoSpackError(f"{path} --version says {said[-1]!r}, no version: {HOW_TO_GET_IT}")
+        raise NetproofError(f"{path} --version says {said[-1]!r}, no version: {HOW_TO_GET_IT}")
     if (int(found[1]), int(found[2])) < LEAST_VERSION:
-        raise NoSpackError(f"{path} is Spack {found[0]}, which is too old: {HOW_TO_GET_IT}")
+        raise NetproofError(f"{path} is Spack {found[0]}, which is too old: {HOW_TO_GET_IT}")
     release = {
         half: at(Path(_answer(path, "location", *options)))
         for half, options in (("spack", ["--spack-root"]), ("packages", ["--repo", "builtin"]))
@@ -85,5 +81,5 @@ def _answer(path: str, *arguments: str) -> str:
     ran = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
     if ran.returncode or not ran.stdout.strip():
         said = (ran.stderr or "nothing").strip().splitlines()[-1]
-        raise NoSpackError(f"{path} {' '.join(arguments)} says {said!r}: {HOW_TO_GET_IT}")
+        raise NetproofError(f"{path} {' '.join(arguments)} says {said!r}: {HOW_TO_GET_IT}")
     return ran.stdout.strip()

@@ -13,10 +13,6 @@ FILE = "release.yaml"
 HALVES = ("spack", "packages")
 
 
-class ReleaseError(NetproofError):
-    """A release that differs from release.yaml or is not available, with the remedy."""
-
-
 @dataclass(frozen=True)
 class Release:
     """One half of the pair: its repository, its tag and its commit (40 hexadecimal digits)."""
@@ -61,7 +57,7 @@ def at(clone: Path) -> Found:
 
 
 def insist(found: dict[str, Found], folder: Path) -> None:
-    """Raise ReleaseError unless ``found``, by half, is the pair of release.yaml.
+    """Raise NetproofError unless ``found``, by half, is the pair of release.yaml.
 
     It names both, and the command that gets the right ones.
     """
@@ -72,7 +68,7 @@ def insist(found: dict[str, Found], folder: Path) -> None:
         if found[half].commit != release.commit
     ]
     if wrong:
-        raise ReleaseError(
+        raise NetproofError(
             f"{'; '.join(wrong)}. 'ci/spack-envs bootstrap DIR' gets the named ones;"
             " with --any-release it goes on with what is here"
         )
@@ -82,13 +78,13 @@ def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
     """Clone the pair into ``place``/spack and ``place``/packages, and connect them.
 
     An existing clone is updated to its release. Return the shell's commands for them. Raises
-    ReleaseError if ``place`` cannot be made, or a release is not available or has another commit
+    NetproofError if ``place`` cannot be made, or a release is not available or has another commit
     than release.yaml.
     """
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ReleaseError(
+        raise NetproofError(
             f"{place} is no folder that can be made: {error.strerror}; name another as DIR"
         ) from error
     for half, release in releases.items():
@@ -101,14 +97,14 @@ def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
             _insist_git(clone, *fetch)
             got = _insist_git(clone, "rev-parse", f"{ref}^{{commit}}")
             if got != release.commit:
-                raise ReleaseError(
+                raise NetproofError(
                     f"{release.repository}: {release.tag} is commit {got}, and not"
                     f" {release.commit}, which {FILE} names"
                 )
             _insist_git(clone, "checkout", "--quiet", "--detach", got)
         found = at(clone)
         if found.commit != release.commit:
-            raise ReleaseError(f"{clone} is {found.name}, and not {release}")
+            raise NetproofError(f"{clone} is {found.name}, and not {release}")
     packages = place / "packages" / "repos" / "spack_repo" / "builtin"
     # Not etc/spack itself: that would precede the repositories that a user adds.
     site = place / "spack" / "etc" / "spack" / "site"
@@ -118,14 +114,14 @@ def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
 
 
 def resolved(repository: str, tag: str) -> Release:
-    """Return the release that ``tag`` now is in a repository. Raises ReleaseError."""
+    """Return the release that ``tag`` now is in a repository. Raises NetproofError."""
     names = [f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}"]
     listed = _insist_git(Path.cwd(), "ls-remote", repository, *names)
     by_name = {name: digest for digest, name in (line.split() for line in listed.splitlines())}
     # An annotated tag is an object of its own that points to the commit.
     found = by_name.get(names[1]) or by_name.get(names[0])
     if found is None:
-        raise ReleaseError(f"{repository} has no tag {tag}")
+        raise NetproofError(f"{repository} has no tag {tag}")
     return Release(repository, tag, found)
 
 
@@ -153,5 +149,5 @@ def _insist_git(where: Path, *arguments: str) -> str:
     ran = _git(where, *arguments)
     if ran.returncode:
         said = ran.stderr.strip().splitlines() or ["nothing"]
-        raise ReleaseError(f"git {' '.join(arguments)}: {said[-1]}")
+        raise NetproofError(f"git {' '.join(arguments)}: {said[-1]}")
     return ran.stdout.strip()

@@ -9,7 +9,8 @@ import pytest
 from made_programs import program
 
 from ci.spack_envs import release
-from ci.spack_envs.release import Release, ReleaseError
+from ci.spack_envs.release import Release
+from netproof.errors import NetproofError
 
 # ci/spack-envs runs as a whole, several times a test.
 pytestmark = pytest.mark.slow
@@ -107,10 +108,10 @@ def test_bootstrap_refuses_a_tag_that_moved_and_says_what_failed(spack_envs, ups
     ran = spack_envs("bootstrap", str(tmp_path / "other"))
     assert ran.returncode == 2
     assert "spack-envs: git fetch --quiet --depth=1 " in ran.stderr
-    with pytest.raises(ReleaseError, match="has no tag v2"):
+    with pytest.raises(NetproofError, match="has no tag v2"):
         release.resolved(str(upstream / "packages"), "v2")
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReleaseError, match="file is no folder that can be made"):
+    with pytest.raises(NetproofError, match="file is no folder that can be made"):
         release.bootstrap({}, tmp_path / "file")
 
 
