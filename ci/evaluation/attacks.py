@@ -24,10 +24,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from functools import cache, partial
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -50,7 +51,7 @@ from netproof.site.partition import ENVIRONMENT_KEYS, PARTITION_KEYS
 from netproof.verdict.references import ReferenceFile
 
 DATA = ROOT / "tests" / "data"
-REFUSED, RIGHT, WRITTEN, WRONG = "refused", "right", "as written", "wrong"
+REFUSED, RIGHT, WRITTEN, WRONG = KINDS = ("refused", "right", "as written", "wrong")
 SMALL = 8000
 """Bytes of a recorded output that is mutated: many small inputs try more than few large ones."""
 LARGEST = 10_000_000
@@ -124,16 +125,16 @@ READERS: dict[str, list[str]] = TABLES["evaluations"]["readers"]
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 
 
-@cache
 def of_program(name: str) -> Attack:
     """Return the attack on a program's reader by its recorded outputs that are read whole."""
-    texts = dict[str, str]()
+    texts, truth = dict[str, str](), dict[str, list[tuple[tuple, tuple]]]()
     for path in (path for one in READERS[name] for path in sorted(DATA.glob(one))):
         if path.stat().st_size < SMALL:
             with suppress(NetproofError):
-                _believed(text := path.read_text(), str(path))
+                found = _believed(text := path.read_text(), str(path))
+                truth[str(path)] = [(kind, _points(table)) for _, kind, table in found]
                 texts[str(path)] = text
-    return Attack(of_texts(texts), partial(of_output, origins=list(texts)))
+    return Attack(of_texts(texts), partial(of_output, truth=truth))
 
 
 def _believed(text: str, origin: str) -> list[tuple[bool, tuple, Table]]:
@@ -157,20 +158,12 @@ def _points(table: Table) -> tuple:
     return tuple((row.size, row.time_us, row.failure) for row in table.rows)
 
 
-@cache
-def _truth(origin: str) -> list[tuple[tuple, tuple]]:
-    text = outputs.text_of(Path(origin))
-    return [(kind, _points(table)) for _, kind, table in _believed(text, origin)]
-
-
-def of_output(text: str, origin: str, origins: Sequence[str]) -> str:
-    """Judge what all readers together make of an input, with parts of any of ``origins``."""
-    known = [one for other in origins for one in _truth(other)]
-    found = _believed(text, origin)
-    if not found:
-        return REFUSED
-    lines, outcome = outputs.shown(text).split("\n"), RIGHT
-    for ended, kind, table in found:
+def of_output(text: str, origin: str, truth: Mapping[str, Sequence[tuple[tuple, tuple]]]) -> str:
+    """Judge what all readers together make of an input; ``truth``: tables that have parts in it."""
+    known = [one for tables in truth.values() for one in tables]
+    lines, outcome = outputs.shown(text).split("\n"), REFUSED
+    for ended, kind, table in _believed(text, origin):
+        outcome = RIGHT if outcome == REFUSED else outcome
         points, guessed = _points(table), GUESS in table.remark
         same = [one for other, one in known if guessed or other == kind]
         # A failed size makes no curve.
@@ -180,7 +173,7 @@ def of_output(text: str, origin: str, origins: Sequence[str]) -> str:
         if not ended and any(points == one[: len(points)] for one in same):
             continue
         sizes = [point[0] for point in points]
-        for other, one in _truth(origin):
+        for other, one in truth[origin]:
             # One of another text has nothing to do with it.
             if other != kind or set(points).isdisjoint(one):
                 continue
@@ -422,24 +415,19 @@ def _replace_one(configuration: dict[str, Any], draw: random.Random) -> None:
 
 def _not_as_stated(found: dict[str, Any], stated: dict[str, Any]) -> str:
     """Name a difference between the configuration and its file, defaults apart; "" for none."""
-    environments = zip(found["environments"], stated["environments"], strict=True)
-    partitions = (
-        pair
-        for ours, theirs in zip(found["systems"], stated["systems"], strict=True)
-        for pair in zip(ours["partitions"], theirs["partitions"], strict=True)
-    )
-    pairs = [(ENVIRONMENT_KEYS, *pair) for pair in environments]
-    pairs += [(PARTITION_KEYS, *pair) for pair in partitions]
+    lists = [(ENVIRONMENT_KEYS, found["environments"], stated["environments"])]
+    for ours, theirs in zip(found["systems"], stated["systems"], strict=True):
+        lists.append((PARTITION_KEYS, ours["partitions"], theirs["partitions"]))
+    pairs = ((known, *pair) for known, *both in lists for pair in zip(*both, strict=True))
     for known, ours, theirs in pairs:
         for key, value in theirs.items():
+            taken = ours[key]
             if key in ("environs", "features"):
-                taken = ours[key][: len(value)]
+                taken = taken[: len(value)]
             elif key == "extras":
-                taken = {name: ours[key].get(name) for name in value}
+                taken = {name: taken.get(name) for name in value}
                 if not value.get("contention_domain", True):
                     taken["contention_domain"] = ""
-            else:
-                taken = ours[key]
             if repr(taken) != repr(value):  # NaN differs from itself.
                 return f"{ours['name']}: {key}: read was {taken}, and the file says {value}"
         for name, key in known.items():
@@ -451,26 +439,20 @@ def _not_as_stated(found: dict[str, Any], stated: dict[str, Any]) -> str:
 
 # The command.
 
-FILES = {"session report": of_reports, "references": of_references, "site file": of_sites}
-"""Attacks on files, each by what makes it for a folder of its own."""
-MUTATED = (*READERS, "patterns", *FILES)
+FILES: dict[str, Callable[[Path], Attack]] = {
+    "patterns": lambda _: Attack(_pattern, _matched),
+    "session report": of_reports,
+    "references": of_references,
+    "site file": of_sites,
+}
+"""Attacks other than those on programs' readers, by what makes them for a folder of their own."""
+MUTATED = (*READERS, *FILES)
 """Names of the attacks, in the order of the table."""
 
 
 def attack_of(name: str, folder: Path) -> Attack:
     """Return an attack by its name; ``folder`` is for inputs read from a file."""
-    if name in FILES:
-        return FILES[name](folder)
-    return Attack(_pattern, _matched) if name == "patterns" else of_program(name)
-
-
-class Batch(NamedTuple):
-    """Outcomes of a process' inputs: counts, sentences, CPU seconds of the slowest, and memory."""
-
-    counts: Counter[str]
-    wrong: list[str]
-    slowest_s: float
-    mib: float
+    return FILES[name](folder) if name in FILES else of_program(name)
 
 
 class _Endless(BaseException):
@@ -500,8 +482,8 @@ def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (BATCH_SECONDS, BATCH_SECONDS))
 
 
-def batch(name: str, seed: int, tries: int) -> Batch:
-    """Try inputs in this process."""
+def batch(name: str, seed: int, tries: int) -> tuple[Counter[str], list[str], float, float]:
+    """Try inputs in this process; return counts, sentences, the slowest's CPU seconds, and MiB."""
     signal.signal(signal.SIGPROF, _give_up)
     with tempfile.TemporaryDirectory(prefix="netproof-attacks-") as folder:
         attack, draw = attack_of(name, Path(folder)), random.Random(f"{name} {seed}")
@@ -519,11 +501,11 @@ def batch(name: str, seed: int, tries: int) -> Batch:
             elif mib > MIB:
                 found = f"took {mib:.0f} MiB"
                 before += int(mib * 1024)
-            kind = found if found in (REFUSED, RIGHT, WRITTEN) else WRONG
+            kind = found if found in KINDS else WRONG
             counts[kind] += 1
             if kind == WRONG:
                 wrong.append(f"seed {seed}, try {number}, {Path(origin).name}: {found}"[:300])
-    return Batch(counts, wrong, slowest, max(mib, 0.0))
+    return counts, wrong, slowest, max(mib, 0.0)
 
 
 def run(options: argparse.Namespace) -> bool:
@@ -532,8 +514,7 @@ def run(options: argparse.Namespace) -> bool:
     if unknown := {*names} - {*MUTATED}:
         raise NetproofError(f"unknown attack {unknown.pop()}; choose from {', '.join(MUTATED)}")
     jobs = options.jobs or len(os.sched_getaffinity(0))
-    wrong = list[str]()
-    rows = list[list[str]]()
+    wrong, rows = list[str](), list[list[str]]()
     with multiprocessing.get_context("fork").Pool(jobs, _limited, (), 1) as pool:
         begun = {
             name: [
@@ -543,19 +524,17 @@ def run(options: argparse.Namespace) -> bool:
             for name in names
         }
         for name, several in begun.items():
-            done = [one.get(len(names) * BATCH_SECONDS) for one in several]
-            counts = sum((one.counts for one in done), Counter())
-            wrong += [f"{name}: {said}" for one in done for said in one.wrong][:SHOWN]
-            counted = [counts.total(), *(counts[kind] for kind in (REFUSED, RIGHT, WRITTEN, WRONG))]
-            slowest, most = max(one.slowest_s for one in done), max(one.mib for one in done)
-            cells = [*(f"{count:,}" for count in counted), f"{slowest:.2f}", f"{most:.0f}"]
-            rows.append([name, *cells])
+            done = (one.get(len(names) * BATCH_SECONDS) for one in several)
+            counts, said, slowest, mib = zip(*done, strict=True)
+            count = sum(counts, Counter())
+            wrong += [f"{name}: {one}" for one in chain(*said)][:SHOWN]
+            cells = [f"{one:,}" for one in (count.total(), *(count[kind] for kind in KINDS))]
+            rows.append([name, *cells, f"{max(slowest):.2f}", f"{max(mib):.0f}"])
             print(*rows[-1], file=sys.stderr)
     known = ("netproof", "ReFrame-HPC", "PyYAML", "ruamel.yaml", "pyarrow")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in known)
     print(f"{date.today()}, Python {platform.python_version()}, {versions}; seed {options.seed}\n")
-    kinds = REFUSED, RIGHT, WRITTEN, WRONG
-    show(("attack", "tries", *kinds, "slowest s", "most MiB"), rows)
+    show(("attack", "tries", *KINDS, "slowest s", "most MiB"), rows)
     for sentence in wrong:
         terminal.say(sentence)
     return not wrong
