@@ -24,6 +24,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -37,7 +38,7 @@ from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria.settings import Settings, set_by_sites
 from netproof.errors import NetproofError
-from netproof.measurement.counters import Counters, counters
+from netproof.measurement.counters import counters
 from netproof.pairs.accusation import judge
 from netproof.pairs.model import PairObservation
 from netproof.pairs.rounds import Mode, next_round, tournament
@@ -57,6 +58,8 @@ ROUNDS, LAUNCHES = 4, 2
 NOISE = 0.05
 VERBS: dict[str, list[str]] = TABLES["evaluations"]["verbs"]
 """Arguments of each verb, in an order in which each finds what it needs."""
+Costs = defaultdict[str, list[tuple[float, ...]]]
+"""CPU seconds, and peak MB if measured, of what costs them, for each size."""
 JUDGING = ("verdict", "diagnose", "stored verdict", "references derive", "history")
 """Verbs whose exit statuses 1 and 3 are answers too."""
 
@@ -148,10 +151,9 @@ def make(
     begun = "session-" + f"{recorded.info['time_start'].partition('+')[0]}-1"
     place = folder / "reports" / begun
     place.mkdir()
-    header = {"format": records.FORMAT, "hostname": "generated", "user": "generated"}
-    header |= {"cmdline": "reframe -r"} | {
-        key: recorded.info[key] for key in ("time_start_unix", "workdir")
-    }
+    header = {"format": records.FORMAT, "cmdline": "reframe -r"}
+    header |= dict.fromkeys(("hostname", "user"), "generated")
+    header |= {key: recorded.info[key] for key in ("time_start_unix", "workdir")}
     (place / records.HEADER).write_text(records.sealed(header))
     tests = len(recorded.tests) * copies
     info = {**recorded.info, "num_cases": tests}
@@ -234,17 +236,10 @@ def _site(folder: Path, recorded: Recorded, copies: int) -> None:
                 if set_by_sites(name)
             }
             more |= {"contention_domain": own, "baseline": ""}
-            several.append(
-                {
-                    "name": own,
-                    "scheduler": "slurm",
-                    "launcher": "srun",
-                    "environs": extras["environs"],
-                    "time_limit": "1h",
-                    "processor": {"num_cpus": 2},
-                    "extras": json.loads(_named(json.dumps(more), recorded.partitions, copy)),
-                }
-            )
+            more = json.loads(_named(json.dumps(more), recorded.partitions, copy))
+            made = {"name": own, "scheduler": "slurm", "launcher": "srun", "time_limit": "1h"}
+            made |= {"environs": extras["environs"], "processor": {"num_cpus": 2}, "extras": more}
+            several.append(made)
     several[0]["extras"]["baseline"] = several[0]["environs"][0]
     system = {"name": recorded.system, "hostnames": [], "partitions": several}
     configuration = {"systems": [system], "environments": [*environments.values()]}
@@ -299,56 +294,48 @@ def rounds(names: Sequence[str]) -> list[PairObservation]:
     ]
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of some work, and the least CPU seconds of three times."""
-    seconds = []
-    for _ in range(3):
-        begun = time.process_time()
-        found = work()
-        seconds.append(time.process_time() - begun)
-    return found, min(seconds)
+def timed(work: Callable[[], Any]) -> float:
+    """Return the CPU seconds of some work."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
 
 
-def of_nodes(counts: Sequence[int]) -> dict[str, list[tuple[float, ...]]]:
-    """Return CPU seconds of each step for each number of nodes."""
+def of_nodes(counts: Sequence[int]) -> Costs:
+    """Return the least CPU seconds of three times of each step for each number of nodes."""
     # As each command has it.
     gc.set_threshold(200_000, 50, 100)
-    costs = defaultdict[str, list[tuple[float, ...]]](list)
+    costs = Costs(list)
+    steps = traffic.standing_out, traffic.totals, traffic.carriers_in_rounds, traffic.all_lose
     for count in counts:
         names = [f"node{number:05}" for number in range(count)]
-        text, pairs = text_of(names), rounds(names)
-        read, seconds = timed(lambda: counters(Path("launch.err"), text, names))  # noqa: B023
-        assert isinstance(read, Counters)
-        costs["read a launch's counters"].append((seconds,))
-        _, seconds = timed(lambda: next_round(Mode.QUICK, names, pairs, judge(pairs, names)))  # noqa: B023
-        costs["decide a round"].append((seconds,))
-        seen = [traffic.Seen("one", read, ("eth0",), Settings.of_site({}, 0), True)] * LAUNCHES
-        steps = traffic.standing_out, traffic.totals, traffic.carriers_in_rounds, traffic.all_lose
-        _, seconds = timed(lambda: [step(seen) for step in steps])  # noqa: B023
-        costs[f"name who stands out in {LAUNCHES} launches"].append((seconds,))
+        given, pairs = (Path("launch.err"), text_of(names), names), rounds(names)
+        read, settings = counters(*given), Settings.of_site({}, 0)
+        seen = [traffic.Seen("one", read, ("eth0",), settings, frozenset())] * LAUNCHES
+        works: dict[str, Callable[[], Any]] = {
+            "read a launch's counters": partial(counters, *given),
+            "decide a round": lambda: next_round(Mode.QUICK, names, pairs, judge(pairs, names)),  # noqa: B023
+            f"name who stands out in {LAUNCHES} launches": lambda: [one(seen) for one in steps],  # noqa: B023
+        }
+        for what, work in works.items():
+            costs[what].append((min(timed(work) for _ in range(3)),))
     return costs
 
 
 def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
     """Return by which power of the counts seconds grow from ``LINEAR_FROM`` on, else NaN."""
-    points = [
-        (math.log(count), math.log(each))
-        for count, each in zip(counts, seconds, strict=True)
-        if count >= 0.9 * LINEAR_FROM
-    ]
-    if len({x for x, _ in points}) < 2:
+    pairs = zip(counts, seconds, strict=True)
+    points = {count: each for count, each in pairs if count >= 0.9 * LINEAR_FROM}
+    if len(points) < 2:
         return math.nan
-    return float(np.polyfit(*zip(*points, strict=True), 1)[0])
+    return float(np.polyfit(np.log([*points]), np.log([*points.values()]), 1)[0])
 
 
-def of_verbs(
-    options: argparse.Namespace,
-) -> tuple[Sequence[int], dict[str, list[tuple[float, ...]]]]:
+def of_verbs(options: argparse.Namespace) -> tuple[Sequence[int], Costs]:
     """Return the cases of the sessions, and each verb's CPU seconds and peak MB of each."""
     recorded = Recorded(options.session or SMALL)
     references = ROOT / "reference-values" / f"{recorded.system}.yaml"
-    costs = defaultdict[str, list[tuple[float, ...]]](list)
-    counts = list[int]()
+    counts, costs = list[int](), Costs(list)
     for count in options.cases:
         with tempfile.TemporaryDirectory() as folder:
             # What is made need not outlive a power failure.
@@ -367,13 +354,9 @@ def run(options: argparse.Namespace) -> bool:
     counts, costs = (nodes, of_nodes(nodes)) if nodes else of_verbs(options)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"CPU seconds{'' if nodes else ' / peak MB'}; load average {load}\n")
-    rows = [
-        (
-            what,
-            *(" / ".join([f"{one[0]:.2f}", *(f"{mb:,.0f}" for mb in one[1:])]) for one in several),
-            f"{exponent(counts, [one[0] for one in several]):.2f}",
-        )
-        for what, several in costs.items()
-    ]
+    rows = list[list[str]]()
+    for what, several in costs.items():
+        cells = [" / ".join([f"{s:.2f}", *(f"{mb:,.0f}" for mb in rest)]) for s, *rest in several]
+        rows.append([what, *cells, f"{exponent(counts, [s for s, *_ in several]):.2f}"])
     show(("", *counts, "exponent"), rows)
     return True

@@ -177,3 +177,5 @@ def test_it_prints_what_the_verbs_take(capsys):
     table = capsys.readouterr().out.splitlines()
     assert table[2] == "|  | 16 | exponent |"
     assert [line.split(" | ")[0] for line in table[4:-1]] == [f"| {verb}" for verb in verbs]
+    assert evaluate.main(["scale", "--nodes", "20,40"]) == 0
+    assert "| decide a round | 0." in capsys.readouterr().out
