@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import multiprocessing
+import operator
 import os
 import sys
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from ci.evaluation.plants import TABLES
 from ci.evaluation.table import show
 from netproof.history.changes import ChangeKind, controlled, expected_false_alarms
-from netproof.history.followers import Followed, follow_all
+from netproof.history.followers import follow_all
 from netproof.history.series import pooled
 from netproof.measurement.interval import MAD_OF_NORMAL
 
@@ -223,18 +224,17 @@ def _by_bad_night(noise: Noise, size: Size, off: float, threshold: float) -> tup
     if off > 0.9:
         values[::2, BEFORE] *= (1 + off) / 1.9
     missing = [[*row[:BEFORE], None, *row[BEFORE + 1 :]] for row in values.tolist()]
-    series, others = (follow_all(rows, alarm=threshold) for rows in (values.tolist(), missing))
-
-    def stepped(of: Followed) -> bool:
-        return any(
-            one.kind is not ChangeKind.BAD_NIGHT and one.found >= BEFORE for one in of.changes
-        )
-
-    as_such = sum(
-        any(one.kind is ChangeKind.BAD_NIGHT and one.index == BEFORE for one in of.changes)
-        for of in series
+    bad = ChangeKind.BAD_NIGHT
+    series, others = (
+        [of.changes for of in follow_all(rows, alarm=threshold)]
+        for rows in (values.tolist(), missing)
     )
-    as_step = sum(stepped(a) and not stepped(b) for a, b in zip(series, others, strict=True))
+    as_such = sum(any(one.kind is bad and one.index == BEFORE for one in of) for of in series)
+    step, still = (
+        [any(one.kind is not bad and one.found >= BEFORE for one in of) for of in several]
+        for several in (series, others)
+    )
+    as_step = sum(a and not b for a, b in zip(step, still, strict=True))
     return tuple(f"{count} of {size.series}" for count in (as_such, as_step))
 
 
@@ -299,24 +299,19 @@ def rows(size: Size) -> list[Row]:
     return [*made, ("noisier", ("from 2 % to 4 %",), NORMAL, partial(_noisier, size))]
 
 
-def _computed(task: tuple[Cells, float]) -> tuple[str, ...]:
-    return task[0](task[1])
-
-
 def run(options: argparse.Namespace) -> bool:
     """Print the tables."""
     size = SMOKE if options.smoke else FULL
     made = rows(size)
     noises = list(dict.fromkeys(noise for _, _, noise, _ in made))
     with multiprocessing.Pool(os.cpu_count()) as processes:
-        found_ = processes.map(partial(calibrated, size=size), noises, chunksize=1)
-        thresholds = dict(zip(noises, found_, strict=True))
+        calibrating = processes.map(partial(calibrated, size=size), noises, chunksize=1)
+        thresholds = dict(zip(noises, calibrating, strict=True))
         for noise, threshold in thresholds.items():
             print(f"{noise}: threshold {threshold:.3g}", file=sys.stderr)
         tasks = [(cells, thresholds[noise]) for _, _, noise, cells in made]
-        done = processes.map(_computed, tasks, chunksize=1)
+        done = processes.starmap(operator.call, tasks, chunksize=1)
     for name, head in HEADS.items():
-        cells_of = zip(made, done, strict=True)
-        of_it = [(*first, *cells) for (table, first, *_), cells in cells_of if table == name]
-        show(head, of_it)
+        pairs = zip(made, done, strict=True)
+        show(head, [(*one[1], *cells) for one, cells in pairs if one[0] == name])
     return True
