@@ -12,7 +12,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ci.evaluation.plants import TABLES
@@ -67,21 +66,15 @@ class Plant:
 
     def concerns(self, case: Case, matrix: Matrix) -> bool:
         """Check whether a case has it."""
-        for name, value in self.of.items():
-            wanted: str | None = value
-            if name == "ping_pong":
-                if not registry.function_of(case).ping_pong:
-                    return False
-                continue
-            if value == "baseline":
-                wanted = getattr(matrix.baseline, name, None)
-            elif value == "last":
-                wanted = next(
-                    (one.environment for one in matrix.cases[::-1] if one.benchmark == "imb"), None
-                )
-            if getattr(case, name) != wanted:
-                return False
-        return True
+        imb = (one.environment for one in matrix.cases[::-1] if one.benchmark == "imb")
+        last, baseline = next(imb, None), matrix.baseline
+        wanted = {
+            name: {"baseline": getattr(baseline, name, None), "last": last}.get(value, value)
+            for name, value in self.of.items()
+        }
+        if wanted.pop("ping_pong", None) and not registry.function_of(case).ping_pong:
+            return False
+        return all(getattr(case, name) == value for name, value in wanted.items())
 
     def changing(self, measured: Measured) -> Changed:
         """Return its effect on a curve of a case."""
@@ -182,7 +175,7 @@ def criteria_of(several: Iterable[CaseVerdict], level: Level = Level.FAIL) -> Co
 
 def print_planted(recorded: Sequence[Recorded]) -> bool:
     """Print the table of planted changes; return whether all were found often enough."""
-    rows, enough = [], True
+    rows, enough = list[tuple[object, ...]](), True
     for plant in PLANTED:
         judged_by, without, false = "as they stand", recorded, "-"
         if plant.floor is not None:
@@ -190,20 +183,20 @@ def print_planted(recorded: Sequence[Recorded]) -> bool:
             if len(recorded) <= derive.LEAST_SESSIONS:
                 enough = False
                 why = f"takes {derive.LEAST_SESSIONS + 1} sessions"
-                rows.append((plant.said, judged_by, why, "-", "-", "-", "-"))
+                rows.append((plant.said, judged_by, why, *"----"))
                 continue
             without = [
                 one.by_derived([other for other in recorded if other is not one], plant.floor)
                 for one in recorded
             ]
             pairs = zip(recorded, without, strict=True)
-            false = sum(bool(red(by.verdict).keys() - red(one.verdict).keys()) for one, by in pairs)
-        counts, by = _found(plant, without)
-        enough = enough and counts["sessions"] >= FOUND_OF_TEN * len(recorded)
-        reds = f"{counts['sessions']} of {len(recorded)}"
-        cases = f"{counts['flagged']} of {counts['cases']}"
-        names = counted(by.elements())
-        rows.append((plant.said, judged_by, reds, false, counts["undecided"], cases, names))
+            reds = [red(by.verdict).keys() - red(one.verdict).keys() for one, by in pairs]
+            false = str(sum(map(bool, reds)))
+        count, by = _found(plant, without)
+        enough = enough and count["sessions"] >= FOUND_OF_TEN * len(recorded)
+        sessions = f"{count['sessions']} of {len(recorded)}"
+        cases, names = f"{count['flagged']} of {count['cases']}", counted(by.elements())
+        rows.append((plant.said, judged_by, sessions, false, count["undecided"], cases, names))
     heading = (
         *("planted", "references", "sessions red", "red with nothing planted"),
         *("only inconclusive", "cases red", "by"),
@@ -239,8 +232,7 @@ def _found(plant: Plant, recorded: Sequence[Recorded]) -> tuple[Counter[str], Co
 
 def print_growing(recorded: Sequence[Recorded]) -> None:
     """Print from which size on growing changes are found, and criteria that find none."""
-    against: Counter[str] = Counter()
-    rows = []
+    against, rows = Counter[str](), []
     for name, several in GROWING.items():
         cells = []
         for plant in several:
@@ -260,17 +252,12 @@ def print_growing(recorded: Sequence[Recorded]) -> None:
 
 def print_false(recorded: Sequence[Recorded]) -> None:
     """Print cases by level and criterion with nothing planted."""
-    levels: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in recorded:
-        for judged in one.verdict.cases:
-            for finding in judged.findings:
-                levels[finding.criterion][finding.level.value] += 1
+    found = [item for one in recorded for case in one.verdict.cases for item in case.findings]
+    count = Counter((item.criterion, item.level) for item in found)
     order = [Level.FAIL, Level.INCONCLUSIVE, Level.WARN, Level.PASS]
-    rows = [
-        (name, *(str(counted[level.value]) for level in order))
-        for name, counted in sorted(levels.items())
-    ]
-    show(("criterion, nothing planted", *map(str, order)), rows)
+    names = sorted({item.criterion for item in found})
+    rows = [(name, *(count[name, level] for level in order)) for name in names]
+    show(("criterion, nothing planted", *order), rows)
 
 
 def print_stated(recorded: Sequence[Recorded], tries: int, chance: random.Random) -> None:
@@ -290,19 +277,21 @@ def print_stated(recorded: Sequence[Recorded], tries: int, chance: random.Random
                 if found is not None:
                     tried[smallest.change, share].append(bool(found))
     rows = [
-        (str(change), f"{share:g}", str(len(several)), f"{sum(several) / len(several):.0%}")
+        (change, f"{share:g}", len(several), f"{sum(several) / len(several):.0%}")
         for (change, share), several in sorted(tried.items())
     ]
-    heading = ("change", "of what was stated", "tried", f"found (aim at 1: {SURE:.0%})")
-    show(heading, rows)
+    show(("change", "of what was stated", "tried", f"found (aim at 1: {SURE:.0%})"), rows)
 
 
 def run(options: argparse.Namespace) -> bool:
     """Print the tables; return whether the aims are met."""
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    recorded = [_read(path) for path in options.reports]
+    recorded, enough = list[Recorded](), True
+    for path in options.reports:
+        one = session_verdict.judge_session(sessions.load(path), again=True, fold=0)
+        entries = session_verdict.references_of(one.matrix)
+        recorded.append(Recorded(one.session, one.matrix, one.verdict, entries))
     print(f"{len(recorded)} sessions, seed {seed}\n")
-    enough = True
     if options.only in (None, "planted"):
         print_false(recorded)
         enough = print_planted(recorded)
@@ -311,9 +300,3 @@ def run(options: argparse.Namespace) -> bool:
     if options.only in (None, "stated") and len(recorded) > 1:
         print_stated(recorded, options.tries, random.Random(seed))
     return enough
-
-
-def _read(path: Path) -> Recorded:
-    judged = session_verdict.judge_session(sessions.load(path), again=True, fold=0)
-    entries = session_verdict.references_of(judged.matrix)
-    return Recorded(judged.session, judged.matrix, judged.verdict, entries)

@@ -100,15 +100,10 @@ def flipped(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, C
     What is read otherwise, or refused without the file's name, goes to standard error. Raise
     NetproofError for a session that has not passed: it could lose cases unnoticed.
     """
-    several = places(folder, report)
-    kinds = [
-        (kind, files, read, read(folder))
-        for by, read in several
-        for kind, files in by.items()
-        if files
-    ]
-    if json.loads(kinds[0][3])["status"] != PASSED:
+    several = [(by, read, read(folder)) for by, read in places(folder, report)]
+    if json.loads(several[0][2])["status"] != PASSED:
         raise NetproofError(f"{report}: has not passed by the site's files of this shell")
+    kinds = [(kind, files, *of) for by, *of in several for kind, files in by.items() if files]
     effects = {kind: Counter[str]() for kind, *_ in kinds}
     chance = random.Random(seed)
     for number in range(tries):
@@ -116,7 +111,8 @@ def flipped(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, C
         path, count = files[number // len(kinds) % len(files)], effects[kind]
         content, written = path.read_bytes(), path.stat().st_mtime
         damaged = _damaged(content, chance)
-        count.update(["tries", *(["of them cut"] if len(damaged) < len(content) else [])])
+        count["tries"] += 1
+        count["of them cut"] += len(damaged) < len(content)
         _write(path, damaged, written)
         try:
             found = read(path)
