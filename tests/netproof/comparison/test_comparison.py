@@ -6,7 +6,6 @@ import dataclasses
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from made_reports import busy
 from made_sides import of, timed, with_launches, with_results, with_times
@@ -17,28 +16,6 @@ from netproof.comparison import comparison
 from netproof.comparison.comparison import Outcome, Range, compare, sides
 from netproof.errors import NetproofError
 from netproof.present.compared import blocks
-
-
-@pytest.mark.slow
-def test_a_session_that_is_twice_as_fast_everywhere_has_that_ratio_at_every_size(healthy):
-    faster = with_results(healthy, lambda result: with_times(result, lambda size: 0.5))
-    compared = compare(*sides(healthy, faster))
-    case = of(compared, "NetPIPE mpi inter-node oneway")
-    assert case.score.value == pytest.approx(2)
-    assert list(case.ratios.values()) == pytest.approx([2] * len(case.ratios))
-    assert min(case.ratios) == 4
-    assert (case.outcome, case.disturbed) == (Outcome.FASTER, ())
-    assert compared.mean() == pytest.approx(2)
-
-
-@pytest.mark.slow
-def test_the_same_measurements_differ_nowhere(healthy):
-    again = with_results(healthy, lambda result: result)
-    compared = compare(*sides(healthy, again))
-    assert {case.outcome for case in compared.cases} == {Outcome.ALIKE}
-    assert [case.ranges for case in compared.cases if case.ranges] == []
-    assert compared.mostly("netpipe") == ()
-    assert compared.differences == ()
 
 
 @pytest.mark.slow
@@ -90,18 +67,6 @@ def test_what_a_side_adds_to_the_latency_has_the_interval_of_the_launches(health
     assert low <= latency.difference <= high
     assert at_64_kib.interval[0] <= 1 <= at_64_kib.interval[1]
     assert at_64_kib.difference == 0
-
-
-@pytest.mark.slow
-def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is_named(healthy):
-    compared = compare(*sides(healthy, partitions=("gige", "fast-ethernet")))
-    assert (compared.first.name, compared.second.name) == ("gige", "fast-ethernet")
-    assert (len(compared.cases), compared.uncompared) == (8, ())
-    assert all(
-        case.first.case.environment == case.second.case.environment for case in compared.cases
-    )
-    differences = {one.pop("what"): (*one.values(),) for one in compared.differences}
-    assert differences["link_mbit_s"] == (1000, 100, 8)
 
 
 @pytest.mark.slow
@@ -239,28 +204,6 @@ def test_one_size_alone_is_a_range_if_it_is_twice_as_slow_and_none_if_it_is_a_li
 
     assert at_8192(4.0) == (Range(8192, 8192, False, 8192, pytest.approx(0.25)),)
     assert at_8192(1.5) == ()
-
-
-@pytest.mark.slow
-def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
-    random = np.random.default_rng(1)
-
-    def noisy(result):
-        base = np.array(result.measured.curve.time_us)
-        launches = codec.encode(result.measured)["launches"]
-        for launch in launches:
-            times = base * np.exp(0.1 * random.standard_normal(len(base)))
-            launch |= {"curves": [{**launch["curves"][0], "time_us": times.tolist()}]}
-        return with_launches(result, launches)
-
-    cases = []
-    for night in range(20):
-        both = (with_results(healthy, noisy, f"{name}.json") for name in ("monday", night))
-        cases += [case for case in compare(*sides(*both)).cases if case.ratios]
-    differing = sum(case.outcome is not Outcome.ALIKE for case in cases)
-    assert len(cases) == 240
-    assert differing / len(cases) < 0.15
-    assert sum(bool(case.ranges) for case in cases) / len(cases) < 0.03
 
 
 def test_an_envelope_has_the_least_time_at_each_size_and_whose_it_is(judge):

@@ -143,17 +143,6 @@ def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights)
 
 
 @pytest.mark.slow
-def test_scores_that_moved_with_the_baseline_are_not_the_case_s_own(stepped):
-    verdict = judge(stepped.store)
-    scores = {
-        shift.state
-        for shift in verdict.shifts
-        if shift.of.quantity is Quantity.SCORE and shift.change.index == 24
-    }
-    assert scores == {SeriesState.BASELINE}
-
-
-@pytest.mark.slow
 def test_a_score_that_moved_by_its_own_times_is_its_own(nights):
     nights.add_many(30, {24: by(1.2, environment="other")})
     verdict = judge(nights.store)

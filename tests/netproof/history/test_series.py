@@ -7,10 +7,8 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import Phase, assume, example, given, settings
-from hypothesis import strategies as st
 from made_nights import by, unchanged, without
-from made_series import NOISE, changed, follow, quiet, steps
+from made_series import NOISE, changed, follow, quiet
 
 from netproof.history import changes, series
 from netproof.history.changes import (
@@ -122,15 +120,6 @@ def test_what_was_inconclusive_is_no_value_nor_a_baseline_and_is_stored_beside_t
 # Several series as one.
 
 
-@pytest.mark.slow
-def test_a_pool_finds_what_no_series_of_it_shows_so_soon():
-    several = [changed(quiet(seed, 64), (60, 1.025)) for seed in range(20, 28)]
-    assert sum(bool(steps(followed)) for followed in follow_all(several)) <= 2
-    (change,) = steps(follow(pooled(several)))
-    assert change.size == pytest.approx(0.025, abs=0.01)
-    assert change.index in (59, 60, 61)
-
-
 def test_a_pool_has_no_value_where_none_of_its_series_has():
     assert pooled([[1.0, None, None, 1.0], [2.0, 2.0, None, 2.0]]) == [1.0, 1.0, None, 1.0]
     assert pooled([[None, None]]) == [None, None]
@@ -169,21 +158,6 @@ def test_a_step_that_a_single_night_had_made_was_a_bad_night():
 # Which of many series stand out.
 
 
-@pytest.mark.slow
-def test_the_control_keeps_its_rate_on_p_values_of_chance():
-    random = np.random.default_rng(10)
-    nights, series = 2000, 100
-    alarms = [
-        len(controlled(dict(enumerate(random.uniform(size=series).tolist()))))
-        for _ in range(nights)
-    ]
-    some = sum(count > 0 for count in alarms)
-    assert some == pytest.approx(FALSE_SHARE * nights, abs=3 * math.sqrt(FALSE_SHARE * nights))
-    # The expected number is at most the one returned.
-    expected = expected_false_alarms(series, nights)
-    assert sum(alarms) <= expected + 4 * math.sqrt(expected)
-
-
 def test_the_control_lets_through_what_stands_out_with_all_that_is_smaller():
     p_values = {"a": 1e-9, "b": 1e-4, **{str(n): 0.5 for n in range(98)}}
     assert controlled(p_values) == {"a", "b"}
@@ -197,8 +171,6 @@ def test_the_control_lets_through_what_stands_out_with_all_that_is_smaller():
 
 # Changes in series of nights: what is found, what is not, and what is said of it.
 
-seeds = st.integers(0, 10_000)
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nights", [0, 1, 3, 9, 10, 200])
@@ -206,25 +178,6 @@ def test_a_series_that_never_changes_never_alarms(nights):
     followed = follow([5.0] * nights)
     assert followed.changes == ()
     assert followed.p_value == 1.0
-
-
-@pytest.mark.slow
-@given(seeds, st.floats(0.3, 1e6), st.booleans(), st.integers(30, 79))
-# Right after a step by chance, of whose own level too little is known.
-@example(4331, 206010.557, False, 74)
-@settings(phases=[Phase.explicit, Phase.generate])
-def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up, at):
-    values = quiet(seed)
-    values[at] *= 1 + off if up else 1 / (1 + off)
-    found = follow(values)
-    missing = follow([None if night == at else value for night, value in enumerate(values)])
-    # Two bad nights in a row are a step of two nights.
-    assume(all(abs(c.index - at) > 1 for c in missing.changes if c.kind is ChangeKind.BAD_NIGHT))
-    # There is no step that is not there as well where the night was not measured.
-    assert len(steps(found)) <= len(steps(missing))
-    bad = next(c for c in found.changes if c.kind is ChangeKind.BAD_NIGHT and c.index == at)
-    assert (bad.found, bad.ended) == (at, at + 1 if at < 79 else None)
-    assert not bad.open
 
 
 STEP, DRIFT, BAD = ChangeKind.STEP, ChangeKind.DRIFT, ChangeKind.BAD_NIGHT
@@ -254,14 +207,6 @@ def test_what_changed_is_found_with_its_kind_its_begin_and_its_end(values, found
     assert [one for one in followed.changes if one.open] == standing
     assert followed.level == pytest.approx(standing[-1].after if standing else 100, rel=0.05)
     assert (followed.p_value < 1e-3) is any(one.kind is STEP for one in standing)
-
-
-@pytest.mark.slow
-def test_noise_that_grew_is_learned():
-    values = np.array(quiet(7, 200))
-    values[100:] = 100 * (values[100:] / 100) ** 3
-    assert follow(values[:100].tolist()).noise == pytest.approx(0.02, rel=0.3)
-    assert follow(values[:130].tolist()).noise == pytest.approx(0.06, rel=0.4)
 
 
 @pytest.mark.slow
