@@ -14,7 +14,7 @@ from netproof.pairs.accusation import State, judge
 from netproof.pairs.model import Kind, PairObservation
 from netproof.pairs.rounds import random_round, tournament
 from netproof.pairs.search import MOST_JOINT_LOOKS, nominal_levels
-from netproof.site.partition import PairQuantity, PairSettings
+from netproof.site.partition import PairSettings
 
 
 def accused(judgement):
@@ -71,16 +71,6 @@ def test_a_slow_leaf_is_distinguished_from_its_uplink():
     assert judgement.decided
 
 
-def test_of_two_leaves_it_says_that_either_uplink_fits():
-    topology = tree(2, 4)
-    slower = slow_on_the_way(0.5, topology, "uplink of leaf1")
-    seen = Cluster(slower).all([*random_rounds(8, 6), *random_rounds(8, 6, seed=9)])
-    (accusation,) = judge(seen, names(8), topology).accusations
-    assert accusation.kind in (Kind.UPLINK, Kind.SWITCH)
-    assert {accusation.name, *accusation.alternatives} >= {"uplink of leaf0", "uplink of leaf1"}
-    assert "fits equally well" in str(accusation)
-
-
 @pytest.mark.slow
 def test_nodes_that_are_fine_among_themselves_are_a_group_where_no_topology_says_so():
     topology = tree(4, 8)
@@ -90,18 +80,6 @@ def test_nodes_that_are_fine_among_themselves_are_a_group_where_no_topology_says
     assert set(judgement.accusations[0].nodes) == set(topology.leaves["leaf2"])
 
 
-def test_measurements_that_were_disturbed_are_left_out():
-    cluster = Cluster(slow_nodes(0.5, "n3"))
-    seen = [
-        PairObservation(one.round, one.nodes, None, one.rate_mb_s, disturbed="n3" in one.nodes)
-        for one in cluster.all(random_rounds(32, 6))
-    ]
-    judgement = judge(seen, names(32))
-    assert judgement.accusations == ()
-    assert judgement.nodes["n3"].state is State.UNDECIDED
-    assert judgement.nodes["n3"].reason == "rate: not measured"
-
-
 def test_what_is_smaller_than_what_counts_is_cleared():
     cluster = Cluster(slow_nodes(0.96, "n3"), noise=0.005)
     judgement = cluster.run(names(32))
@@ -109,21 +87,6 @@ def test_what_is_smaller_than_what_counts_is_cleared():
     assert judgement.nodes["n3"].state is State.CLEARED
     strict = judge(cluster.all(random_rounds(32, 4)), names(32), None, PairSettings(slower=0.02))
     assert accused(strict) == [(Kind.NODE, "n3")]
-
-
-def test_a_node_with_a_long_latency_is_accused_with_its_time():
-    random = np.random.default_rng(1)
-    seen = [
-        PairObservation(
-            number, pair, 50 * (2 if "n3" in pair else 1) * math.exp(0.05 * random.normal())
-        )
-        for number, step in enumerate(random_rounds(32, 6))
-        for pair in step
-    ]
-    (accusation,) = judge(seen, names(32)).accusations
-    assert accusation.name == "n3"
-    assert accusation.effects[0].ratio == pytest.approx(2, rel=0.1)
-    assert "of the others' time" in str(accusation)
 
 
 def test_what_was_not_measured_is_undecided():
@@ -149,30 +112,8 @@ def test_levels_together_spend_the_error():
     assert sum(nominal_levels(0.01, MOST_JOINT_LOOKS + 1)) == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize("rounds", [3, 6, 16])
-def test_a_node_ten_times_slower_is_distinguished_from_noise_however_many_rounds_there_are(rounds):
-    """Before it is found, what it does to two pairs a round is all that the noise is known by."""
-    cluster = Cluster(slow_nodes(0.115, "n0"), noise=0.02, drift=0.02)
-    cluster.all(random_rounds(4, rounds))
-    judgement = judge(cluster.seen, names(4))
-    if rounds > 3:
-        assert accused(judgement) == [(Kind.NODE, "n0")]
-    assert PairQuantity.RATE in judgement.noise
-
-
 @pytest.mark.parametrize("bad", [2, 5])
 def test_several_slow_nodes_are_accused_each_even_where_they_meet(bad):
     rounds = (tournament(names(16), number) for number in range(15))
     judgement = judge(Cluster(slow_nodes(0.5, *names(bad))).all(rounds), names(16))
     assert sorted(accused(judgement)) == [(Kind.NODE, name) for name in names(bad)]
-
-
-@pytest.mark.slow
-def test_nodes_that_differ_by_nature_are_not_accused_for_it():
-    own = dict(zip(names(64), np.random.default_rng(3).normal(0, 0.03, 64), strict=True))
-
-    def differ(one, other, _):
-        return math.exp(min(own[one], own[other]))
-
-    judgement = judge(Cluster(differ, noise=0.003).all(random_rounds(64, 16)), names(64))
-    assert judgement.accusations == ()

@@ -32,7 +32,6 @@ from netproof.pairs.rounds import (
     suspects_round,
     tournament,
 )
-from netproof.session.pair_rounds import planned
 from netproof.site.partition import PairQuantity, PairSettings
 
 
@@ -42,20 +41,6 @@ def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
     judgement = loud.run(names(16), settings=PairSettings(rounds=5))
     assert judgement.rounds == 5
     assert not judgement.decided
-
-
-def test_suspects_do_not_leave_a_pair_that_cannot_be_measured():
-    apart = {frozenset(("n0", "n2"))}
-    cluster = Cluster(slow_nodes(0.8, "n1"), noise=0.05)
-    for done in range(12):
-        judgement = judge(cluster.seen, names(4))
-        step = next_round(Mode.QUICK, names(4), cluster.seen, judgement, done=done, apart=apart)
-        if step is None:
-            break
-        there = [pair for pair in step.pairs if frozenset(pair) not in apart]
-        assert len(there) == 2 or step.why == "every pair once"
-        cluster.measure(planned(there, ""))
-    assert done > 3
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -131,13 +116,6 @@ def test_a_slow_port_stays_slow_alone_and_an_oversubscribed_uplink_recovers():
             assert len({topology.leaf_of[node] for node in one.pair}) == 2
 
 
-def test_nothing_accused_is_nothing_to_confirm():
-    cluster = Cluster(healthy)
-    judgement = cluster.run(names(16))
-    assert confirming_rounds(judgement, cluster.seen) == ()
-    assert measured_alone(cluster.seen, judgement) == ()
-
-
 def both_ways(cluster: Cluster, topology: Topology, carries: dict[str, float] | None = None) -> int:
     """Measure both ways until no more is needed; return how many rounds that took.
 
@@ -178,16 +156,6 @@ def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
         cluster.measure(step)
     found = measured_alone(cluster.seen, judgement)
     assert {one.recovery for one in found} == {Recovery.RECOVERS}
-
-
-@pytest.mark.slow
-def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
-    topology = tree(4, 4)
-    for seed in range(60):
-        cluster = Cluster(healthy, noise=0.03, seed=seed)
-        cluster.run(names(16), topology=topology)
-        both_ways(cluster, topology)
-        assert not judge(cluster.seen, names(16), topology).accusations
 
 
 def test_an_uplink_that_is_accused_both_ways_is_not_accused_again_as_its_leaf():
