@@ -45,18 +45,6 @@ def covered(
 STATES = {"gige-1": "idle", "gige-2": "allocated", "gige-3": "idle", "gige-4": "mixed"}
 
 
-def test_the_nodes_that_took_part_between_nodes_are_measured(passed):
-    assert covered(passed, STATES).measured == ("gige-1", "gige-2")
-    inside = made_measured.with_results(
-        passed,
-        lambda one: (
-            one.case
-            and dataclasses.replace(one, case=dataclasses.replace(one.case, path="intra-node"))
-        ),
-    )
-    assert covered(inside, STATES).measured == ()
-
-
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
@@ -80,16 +68,6 @@ def test_the_line_has_all_nodes_that_were_not_measured_by_name(passed, changes, 
     found = covered(passed, STATES | changes)
     assert str(found) == line
     assert not found.failed
-
-
-def test_fewer_than_the_site_needs_fail(passed):
-    assert not covered(passed, STATES, coverage_percent=50).failed
-    found = covered(passed, STATES, coverage_percent=51)
-    assert found.failed
-    assert str(found).endswith("; the site needs 51 % of the usable ones (coverage_percent)")
-    # Nodes that Slurm cannot give are not missed.
-    away = STATES | {"gige-3": "down", "gige-4": "drained*"}
-    assert not covered(passed, away, coverage_percent=100).failed
 
 
 def test_where_slurm_is_not_known_what_the_site_states_counts(passed):

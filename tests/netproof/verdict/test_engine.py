@@ -11,7 +11,6 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import Below
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Curve
-from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link, Transport
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
@@ -152,16 +151,6 @@ class TestFloors:
         earlier = dataclasses.replace(fast, measured_on="2026-01-02")
         for other in (moved, linked, rdma, earlier):
             assert floors([fast, other]) == {}
-
-    def test_disturbed_launches_of_either_side_fail_nothing(self, sick):
-        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
-        fast, bad = sick["mpich mpi"], slower(sick["mpich mpi"], 100, "openmpi4")
-        assert floors([fast, bad])[bad].level is Level.FAIL
-        launches = [dataclasses.replace(it, loads=(busy,)) for it in fast.measured.launches]
-        noisy = dataclasses.replace(fast, measured=fast.measured.with_launches(launches))
-        finding = floors([noisy, bad])[bad]
-        assert finding.level is Level.INCONCLUSIVE
-        assert "The machine was disturbed: gige-1: others used 40 %" in finding.why
 
 
 # Which launches of two configurations are compared with each other.

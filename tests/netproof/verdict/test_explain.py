@@ -73,23 +73,6 @@ def test_cases_that_did_not_run_for_a_failed_job_are_one_line_with_it(failed_job
     assert all(len(one.faults) == 1 for one in verdict.cases)
 
 
-def test_jobs_that_failed_for_one_reason_are_one_line(failed_job):
-    stored = session.load(failed_job)
-    elsewhere = [
-        dataclasses.replace(
-            one,
-            environment="intelmpi",
-            case=one.case and dataclasses.replace(one.case, environment="intelmpi"),
-        )
-        for one in stored.results
-    ]
-    (failure,) = failures(whole(dataclasses.replace(stored, results=(*stored.results, *elsewhere))))
-    assert str(failure) == (
-        "2 tests (testbed:gige mpich ImbJob %ranks=2, testbed:gige intelmpi ImbJob %ranks=2): fail"
-        f" in run: {REFUSED}; 16 cases did not run for them (8 of gige mpich, 8 of gige intelmpi)"
-    )
-
-
 def test_a_case_that_failed_itself_is_not_hidden_behind_the_job(failed_job):
     stored = session.load(failed_job)
     results = list(stored.results)

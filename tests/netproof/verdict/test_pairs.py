@@ -140,15 +140,6 @@ def test_where_pairs_take_turns_there_is_no_bisection_and_a_bound_on_it_is_open(
     assert pairs.judge(rounds, SETTINGS, BUSY).bisection is None
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_too_few_nodes_to_compare_are_neither_cleared_nor_inconclusive(count):
-    judged = of_few(count)
-    assert {one.state for one in judged.judgement.nodes.values()} == {State.NOT_COMPARED}
-    assert (judged.cleared(), judged.undecided(), judged.faults()) == ((), (), ())
-    assert f"too few nodes to compare with each other ({count})" in str(judged)
-    assert "cleared" not in str(judged)
-
-
 def test_a_pair_alone_tells_its_rate_of_the_line_rate_its_latency_and_both_ways():
     judged = of_few(2)
     (one,) = judged.lone

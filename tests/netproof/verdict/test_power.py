@@ -7,7 +7,7 @@ from made_measured import matrix_of, recorded
 
 from netproof.measurement.case import Curve
 from netproof.verdict import power
-from netproof.verdict.power import FACTORS, Degradation, Examined
+from netproof.verdict.power import Examined
 
 
 def no_references(case):
@@ -32,36 +32,6 @@ def one_way(of: Examined, protocol: str = "tcp"):
         if (case.benchmark, case.function, case.path, case.direction)
         == ("netpipe", protocol, "inter-node", "oneway")
     )
-
-
-@pytest.mark.slow
-def test_the_stated_change_fails_and_the_next_milder_one_passes(repeated):
-    stated = 0
-    for case in repeated.cases[:6]:
-        for one in repeated.power(case)[2]:
-            if one.factor is None:
-                assert not repeated.fails_with(case, one.change, FACTORS[-1], one.size)
-                continue
-            assert repeated.fails_with(case, one.change, one.factor, one.size) == one.by
-            place = FACTORS.index(one.factor)
-            if place:
-                assert not repeated.fails_with(case, one.change, FACTORS[place - 1], one.size)
-            stated += 1
-    assert stated
-
-
-@pytest.mark.slow
-def test_a_reference_on_the_latency_makes_a_longer_one_fail(repeated):
-    case = one_way(repeated)
-    found = {one.change: one for one in repeated.power(case)[2]}
-
-    def bound(case):
-        return {"latency_us": [1000.0, None, 0.1, "us"]}
-
-    bounded = examined("healthy", bound)
-    here = {one.change: one for one in bounded.power(case)[2]}
-    assert here[Degradation.LATENCY].factor is not None
-    assert (here[Degradation.LATENCY].factor) <= (found[Degradation.LATENCY].factor or FACTORS[-1])
 
 
 def test_a_case_that_failed_has_no_smallest_change(repeated):

@@ -41,13 +41,6 @@ class TestLookedUp:
             assert references.find(*place) == found(*place)
 
 
-def test_a_key_alongside_a_merge_that_has_it_too_is_no_second_one(file):
-    found = file(
-        HEAD + "C:\n  $index: [ranks]\n  2:\n    <<: *all\n    latency_us: [2, null, 1, us]\n"
-    )
-    assert found.find("C", pingpong())["latency_us"] == [2, None, 1, "us"]
-
-
 @pytest.mark.parametrize("key", ["&a", "~", "7"])
 def test_a_key_that_is_no_name_of_a_check_is_refused(file, key):
     with pytest.raises(NetproofError, match=r"testbed\.yaml.*expected a check's name"):

@@ -66,21 +66,11 @@ def judged(new: Path, store: Path, **asked: object) -> JudgedSession:
     )
 
 
-def only(environment: str) -> Callable[[list[dict]], None]:
-    def change(tests: list[dict]) -> None:
-        tests[:] = [test for test in tests if test["environ"] == environment]
-
-    return change
-
-
-def with_extras(key: str, value: object) -> Callable[[list[dict]], None]:
-    def change(tests: list[dict]) -> None:
-        for test in tests:
-            if test["netproof_measured"]:
-                test["netproof_measured"]["partition_extras"][key] = value
-                test["netproof_measured"].update(figures(test["netproof_measured"]))
-
-    return change
+def of_jumbo_frames(tests: list[dict]) -> None:
+    for test in tests:
+        if test["netproof_measured"]:
+            test["netproof_measured"]["partition_extras"]["mtu"] = 9000
+            test["netproof_measured"].update(figures(test["netproof_measured"]))
 
 
 def figures(values: dict) -> dict:
@@ -118,18 +108,6 @@ def made_with(
             }
 
     return change
-
-
-def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
-    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
-    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
-    both = session_verdict.judge_session(session.load(BOTH), system="testbed").verdict
-    expected = {one.case.key(): one.score() for one in both.cases}
-    scored = [one for one in (*found.cases, *found.compared_with.cases) if one.score() is not None]
-    assert {one.case.partition for one in scored} == {"gige", "fast-ethernet"}
-    for one in scored:
-        assert one.score().value == expected[one.case.key()].value
-        assert one.score().interval == expected[one.case.key()].interval
 
 
 def failed(test: dict) -> None:
@@ -201,7 +179,7 @@ def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_pla
     store = store_of(
         tmp_path,
         report(tmp_path, "same", "gige", -9),
-        report(tmp_path, "jumbo", "gige", -2, with_extras("mtu", 9000)),
+        report(tmp_path, "jumbo", "gige", -2, of_jumbo_frames),
     )
     new = report(tmp_path, "new", "fast-ethernet")
     newest = judged(new, store).verdict.compared_with.cases
@@ -247,16 +225,6 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     of_gige = {one.case for one in verdict.compared_with.cases if one.case.partition == "gige"}
     assert {case.environment for case in of_gige} == {"mpich"}
     assert any(one.score() is not None for one in verdict.cases)
-
-
-def test_what_no_session_has_is_said(tmp_path):
-    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, only("mpich")))
-    result = judged(report(tmp_path, "new", "fast-ethernet", 0, only("mpich")), store)
-    assert any(
-        "cases of other configurations are in no session of" in note
-        for note in result.verdict.notes
-    )
-    assert {case.environment for case in result.verdict.compared_with.not_found} >= {"openmpi4"}
 
 
 def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
