@@ -260,20 +260,6 @@ class TestATableWithoutItsBanner:
             fault = refused(text)
             assert "the line above it is missing that names the function" in str(fault)
 
-    @pytest.mark.parametrize(
-        ("columns", "guess"),
-        [
-            ("# Size          Latency (us)\n4                       1.61\n", "latency"),
-            ("# Size Bandwidth (MB/s)\n4 3.61\n8 6.12\n", "bw"),
-            ("[1,0]<stdout>:# Size Bandwidth (MB/s)\n[1,0]<stdout>:4 3.61\n", "bw"),
-        ],
-    )
-    def test_of_omb_too(self, columns, guess):
-        log = read(columns)
-        ((_, printed),) = log.printed()
-        assert (printed.function, printed.remark) == (guess, "guessed")
-        assert "which is a guess" in log.notes[-1]
-
 
 def test_collapsed_blanks_are_read_where_the_header_lost_them_too():
     collapsed = "\n".join(" ".join(line.split()) for line in BW.split("\n"))

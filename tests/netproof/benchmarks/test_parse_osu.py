@@ -42,12 +42,6 @@ def test_wrong_data_fail_where_they_arrived():
     assert recorded("7.4/latency-c.out").curve().sizes[-1] == 1024
 
 
-@pytest.mark.parametrize("name", ["5.3/latency.out", "7.4/alltoall-f-4.out", "7.4/mbw_mr-4.out"])
-def test_a_row_that_is_missing_is_refused(name: str):
-    rows = (DATA / name).read_text().splitlines(keepends=True)
-    assert "a row is missing" in str(refused("".join([*rows[:-3], *rows[-2:]])))
-
-
 def test_percentiles_are_read_and_not_judged():
     row = recorded("7.4/latency-z.out").rows[0]
     assert (row.time_us, row.values["P99 Tail Lat(us)"]) == (1698.12, 3999.6)
@@ -245,12 +239,6 @@ class TestOtherTests:
         row = f"{8:<10}{4.0:20.2f}"
         title = "One Sided MPI_Put Bi-directional Bandwidth"
         assert read(table(title, columns, row, version="3.1.1"), "x.out").function == "put_bibw"
-
-    @pytest.mark.parametrize("version", ["5.6.3-rc1", "7.0b1", "7.5+cuda", "3.6"])
-    def test_a_version_may_have_a_suffix(self, version):
-        row = f"{8:<10}{1.3:18.2f}"
-        text = table("MPI Latency", "# Size          Latency (us)", row, version=version)
-        assert osu.BENCHMARK.read(text, "x.out").version == version
 
     def test_the_rate_of_pairs_may_stand_without_messages(self):
         columns = f"# [ pairs: 2 ] [ window size: 64 ]\n# Size    {'MB/s':>18}"

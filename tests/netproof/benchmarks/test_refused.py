@@ -37,14 +37,12 @@ EDITS = {
         ("6.08", "9.08", "Overlap(%) does not follow from the times"),
     ],
     "formats/gpcnet-network-test.out": [
-        ("Isolated Network Tests", "Isolated Network Test ", "is not the title"),
         ("|          99% |", "|          98% |", "is not the title"),
         ("4975.3", "  0.00", "is no test"),
         ("Two-sided Lat (8 B)", "Two-sided Lat (8)", "such as (8 B)"),
     ],
     "formats/gpcnet-verbose.out": [
         ("         20.1 |", "         40.1 |", "min <= avg"),
-        ("(    RR Two", "(    RR Get", "is not the title"),
     ],
     "formats/imb-rma.out": [
         ("10.01         0.10", "10.01         0.90", "does not follow"),
@@ -62,9 +60,6 @@ EDITS = {
         ("n2:1 to", "n2:2 to", "expected the rates of n2:1"),
         ("2710.125", "3710.125", "rates have the mean"),
         ("Procs\t4", "Procs\t5", "expected 5 ranks of `Send`"),
-    ],
-    "formats/nccl-all-gather-2020.out": [
-        ("    2.84    2.84", "    2.94    2.84", "algbw does"),
     ],
     "formats/nccl-allreduce.json": [
         ('"end_time"', '"end_times"', "the run broke off"),
@@ -109,16 +104,9 @@ EDITS = {
             "2 bytes follow 0, and not 1",
         ),
         ("1.80         2.22", " nan         2.22", "t[usec] is nan, and not a finite number"),
-        (" 1.80         2.22", "-1.00         2.22", "t[usec] is -1.00, and not"),
         ("1.80         2.22", "0.00         2.22", "a time of 0 for PingPong at 4 bytes"),
-        ("1.80         2.22", " 1e5         2.22", "t[usec] is 1e5, and not"),
         ("     1.80         2.22", "123456.00         2.22", "does not follow from bytes"),
-        ("1.80         2.22", "1.80         0.00", "does not follow from bytes and time"),
-        (
-            "50         1.80         2.22",
-            " 0         1.80         2.22",
-            "0 repetitions measure nothing",
-        ),
+        ("50         1.80         2.22", " 0         1.80         2.22", "0 repetitions measure"),
         (
             "  50         1.80         2.22",
             "50.5         1.80         2.22",
@@ -146,7 +134,6 @@ EDITS = {
     ],
     "imb/2021.11/all.txt": [
         ("t_max[usec]", "t_top[usec]", "is no header that IMB prints for Sendrecv"),
-        ("repetitions      t[usec]", "repetitions  t_min[usec]", "is no header"),
         (" Benchmarks 2021.11", " Benchmarks beta", "expected IMB's name, a version such"),
         (", MPI-1 part", ", MPI-IO part", "and one of MPI-1"),
         ("# Benchmarking Bcast", "# Benchmarking Jbcast", "no benchmark of IMB that"),
@@ -177,8 +164,6 @@ EDITS = {
     ],
     "netpipe/3.7.2/tcp.out": [
         ("0.00000263", "0.00000000", "a time of 0, which no message takes"),
-        ("11.583710", "      nan", "Mbps is nan, and not a finite number"),
-        (" 0.00000263", "-0.00000263", "seconds is -0.00000263, and not"),
         ("11.583710   0", "11.583710 0", "is no row as NetPIPE 3.7.2 writes it"),
         ("11.583710", "12.583710", "the rate does not follow from 4 bytes and time"),
         ("11.583710   0.00000263", "11.583710", "expected the 3 columns"),
@@ -197,7 +182,6 @@ EDITS = {
         ("0.613 5569.45", "0.564 5569.45", "minimum <= average <= maximum"),
         ("0.565     0.515", "0.595     0.515", "0.564818 Gbit/s would"),
         ("0.613 5569.45", "0.613 569.45", "is no row as NetPIPE 5.x writes"),
-        ("393216  ", "393216.5", "is no row as NetPIPE 5.x writes"),
     ],
     "osu/5.3/alltoall-f-4.out": [
         (" 3590.77", "93590.77", "expected min <= avg <= max"),
@@ -209,7 +193,6 @@ EDITS = {
         ("\n4   ", "\n3   ", "3 bytes after 2: OMB's sizes double"),
         ("\n4   ", "\n2   ", "2 bytes after 2: sizes must increase"),
         ("331.18", "  0.00", "is 0, which nothing takes"),
-        ("331.18", "   nan", "is nan, and not a finite number"),
         ("331.18", "31.180", "is no row of columns as OMB prints them, which"),
     ],
     "osu/5.3/mbw_mr-4.out": [
@@ -261,14 +244,8 @@ ONE_GPU = """# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup it
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            (FORMATS / "nccl-foreign-line.out").read_text(),
-            "x.out:35: is no row that nccl-tests",
-        ),
-        (
-            (FORMATS / "perftest-two-processes.out").read_text(),
-            "x.out:11: the table of this test",
-        ),
+        ((FORMATS / "nccl-foreign-line.out").read_text(), "x.out:35: is no row that nccl-tests"),
+        ((FORMATS / "perftest-two-processes.out").read_text(), "x.out:11: the table of this test"),
         ("\n", "x.out: is empty: the benchmark printed nothing"),
         ("9" * 5000 + " 1 1\n", "x.out:1: bytes is 999"),
         (ONE_GPU, "one GPU has no bus: build nccl-tests with MPI=1"),

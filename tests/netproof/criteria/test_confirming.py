@@ -112,14 +112,6 @@ def test_a_flag_that_comes_back_in_the_majority_of_three_launches_or_more_counts
     assert words in found.reason
 
 
-def test_a_failure_that_comes_back_as_a_warning_is_a_warning():
-    flagged = inversion(SPIKE, where=WHERE)
-    assert flagged.level is Level.FAIL
-    mild = link(dense_sizes(flagged), spikes={4096}, factor=3)
-    found = confirm(flagged, [mild] * 3, bounds=INVERSION)
-    assert (found.confirmed, found.level) == (True, Level.WARN)
-
-
 def test_an_inversion_is_compared_with_the_faster_message_wherever_it_lies():
     flagged = flag(4096, "inversion", compared=(1_048_576,))
     sizes = dense_sizes(flagged)
@@ -173,17 +165,6 @@ def spike(at: int, factor: float = 40.0, width: float = 0.17):
 
 
 class TestKinks:
-    @given(
-        st.sampled_from(GRIDS),
-        st.floats(0.1, 1e5),
-        st.floats(0.1, 1e5),
-        st.floats(0.3, 10),
-        st.integers(1, 3),
-    )
-    def test_a_latency_and_a_bandwidth_have_none(self, grid, latency, rate, slopes, launches):
-        curve = link(grid, latency, rate)
-        assert kinks([curve] * launches, slopes) == ()
-
     def test_what_one_launch_of_three_shows_is_noise(self):
         noisy, smooth = link(DOUBLING, slower=spike(4096)), link(DOUBLING)
         assert kinks([noisy, smooth, smooth], ON) == ()
@@ -250,11 +231,6 @@ class TestFound:
         assert self.found(at[2580], sound, sound) is None
         assert self.found(*at.values()) is None
         assert self.found(at[2580], at[2580], sound, sound) is None
-
-    def test_it_is_as_bad_as_most_launches_are(self):
-        bad, mild = (link(self.sizes(), slower=spike(2580, factor)) for factor in (90, 6))
-        assert self.found(bad, bad, mild).level is Level.FAIL
-        assert self.found(bad, mild, mild).level is Level.WARN
 
     def test_bounds_are_the_site_s(self):
         (region,) = regions(self.PLACES)

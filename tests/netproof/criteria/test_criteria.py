@@ -15,9 +15,7 @@ from netproof.criteria.rate import LineRateSettings, loss
 from netproof.criteria.score import RESAMPLES, SEED, medians, samples
 from netproof.criteria.slower import envelope
 from netproof.errors import NetproofError
-from netproof.measurement import interval
 from netproof.measurement.case import Curve
-from netproof.measurement.landmarks import landmarks
 from netproof.measurement.links import Link
 
 WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
@@ -143,16 +141,6 @@ class TestEnvelopeIntervals:
         # One pair has no interval, and is no reason to forget the rest.
         found = above_envelope(launches, pairs={("slow", "fast"): pairs[:1]})
         assert {one.where: one.level for one in found}["slow"] is Level.INCONCLUSIVE
-
-    def test_what_the_link_explains_is_added_to_each_launch(self):
-        slow, fast = Link(100, 1500), Link(1000, 1500)
-        more = slow.wire_us(4) - fast.wire_us(4)
-        one = case(three(600, 600, 600), "slow", crossing=slow)
-        other = case(three(19, 20, 21), "fast", crossing=fast)
-        found, _ = above_envelope({"slow": one, "fast": other})
-        assert found.value == pytest.approx(600 / (20 + more))
-        expected = interval.of_ratio([600] * 3, [19 + more, 20 + more, 21 + more])
-        assert found.interval == pytest.approx(expected)
 
 
 class TestScore:
@@ -296,16 +284,6 @@ class TestLineRate:
         assert found.value == pytest.approx(sorted(shares)[1])
         assert found.interval[0] < found.value < found.interval[1]
         assert words in found.why
-
-    def test_what_passes_at_once_and_what_waits_does_not_count(self):
-        """A token bucket's fill: 1 KiB reads four times the line rate, and 128 KiB 103 %."""
-        spent = [max(1.0, size / self.gige - 33) for size in self.sizes]
-        rates_ = tuple(size / time for size, time in zip(self.sizes, spent, strict=True))
-        curve = Curve(self.sizes, tuple(spent), rates_)
-        assert landmarks(curve, self.gige).peak_mb_s > 4 * self.gige
-        found = line_rate(curve, line_rate=self.gige)
-        assert found.level is Level.PASS
-        assert found.value == pytest.approx(1)
 
     def test_too_few_sizes_are_undefined_and_without_bandwidth_or_line_rate_there_is_none(self):
         few = line_rate(rates(1, 2), line_rate=self.gige)

@@ -48,11 +48,6 @@ def test_a_dip_at_one_size_is_found_and_named_with_its_neighbours(size):
     assert milder.level is Level.WARN
 
 
-def test_sizes_of_one_perturbation_are_no_neighbours():
-    several = found(slower(lambda one: abs(one - 65536) < 4, 1.6), NETPIPE)
-    assert [dip.size for dip in several] == [65533, 65536, 65539]
-
-
 @pytest.mark.parametrize(
     "time",
     [

@@ -121,12 +121,6 @@ def test_it_is_said_how_sure_launches_are_of_it():
     assert "likely: all launches are slower" in one.reason
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_noise_of_launches_is_no_certain_difference(seed):
-    one, other = side(count=4, noise=0.2, seed=seed), side(count=4, noise=0.2, seed=99 - seed)
-    assert not any(each.level is Level.FAIL for each in found(one, other, Above(0.1, 0.3)))
-
-
 def test_a_bound_fails_a_range_or_a_part_of_it():
     one = side(lambda size: 1.1 if size < 1024 else 1.4)
     assert [each.level for each in found(one, side(), Above(0.1, 0.3))] == [Level.WARN, Level.FAIL]
