@@ -118,6 +118,15 @@ def test_a_session_of_which_nothing_was_expected_cannot_be_judged(passed):
         judge(matrix_of([]), passed)
 
 
+def test_a_failed_case_beyond_the_matrix_fails_too():
+    faulty = recorded("faulty")
+    wanted = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
+    verdict = judge(matrix_of([wanted]), faulty)
+    assert verdict.status == FAILED
+    failed = {judged.case.function for judged in verdict.cases if not judged.passed}
+    assert failed == {"Bcast", "Allreduce", "Barrier"}
+
+
 class TestCriteria:
     """On a switch with a small buffer."""
 
