@@ -417,9 +417,12 @@ def junit(
 ) -> bytes:
     """Return the XML, with a test case for each case, change, fault, partition, pair and node.
 
-    ``started``: by ISO 8601; ``worse``: changes in the history; ``faults``: why it was not judged.
+    ``system``: with the partition that was judged alone, if one was; ``started``: by ISO 8601;
+    ``worse``: changes in the history; ``faults``: why it was not judged.
     """
     suite = ElementTree.Element("testsuite", name=_clean(f"netproof {system}"))
+    # Jenkins takes what stands before the last dot as the package: all have the same.
+    system = system.partition(":")[0]
 
     def add(place: str | Case, name: str, out: Sequence[str] = (), **ended: Any) -> Any:
         """Add a test case; ``ended``: its outcome with the reasons, None where it is another."""

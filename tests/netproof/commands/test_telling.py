@@ -118,6 +118,8 @@ def test_faults_changes_and_pairs_have_test_cases_of_their_own(passed):
         assert one.get("message") == message
     # Two nodes that cannot be compared are no error.
     assert suite.get("errors") == "1"
+    alone = suite_of(dataclasses.replace(night, system="testbed:gige"))
+    assert [test.attrib for test in alone] == [test.attrib for test in suite]
     why = "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); "
     assert why in command.summary(night)
 
