@@ -229,11 +229,25 @@ def test_hostile_text_is_shown_and_does_nothing(page, folder):
     assert page.errors == []
 
 
+NEAREST = """Math.min(...[...document.querySelectorAll('.role-axis-label')].flatMap((axis) => {
+    const boxes = [...axis.querySelectorAll('text')]
+        .filter((text) => getComputedStyle(text).opacity !== '0')
+        .map((text) => text.getBoundingClientRect());
+    return boxes.slice(1).map((box, at) =>
+        Math.max(box.left - boxes[at].right, boxes[at].top - box.bottom));
+}))"""
+"""Pixels between those two neighbouring labels of an axis that are nearest."""
+FIRST_COLUMN = """Math.max(0, ...[...document.querySelectorAll('#matrix tbody tr:nth-child(2) th')]
+    .map((cell) => cell.clientWidth))"""
+
+
 def test_a_page_fits_telephone_dark_scheme_and_print_and_needs_no_colour(page, folder):
     page.set_viewport_size({"width": 390, "height": 900})
     for name in ("index.html", "netpipe.html", "imb-sendrecv.html"):
         show(page, folder / name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        assert page.evaluate(NEAREST) > 4, name
+        assert page.evaluate(FIRST_COLUMN) < 190, name
     colours = """(() => [getComputedStyle(document.body).backgroundColor,
         getComputedStyle(document.querySelector('.mark-line.role-mark path')).stroke])()"""
     light = page.evaluate(colours)
