@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.criteria import Finding, Level, slower
-from netproof.criteria.findings import CannotJudgeError, in_brackets, undefined
+from netproof.criteria.findings import CannotJudgeError, undefined
 from netproof.criteria.score import NO_INTERVAL, ScoredSide, percentile_interval, samples, score
 from netproof.criteria.score import medians as medians_of
 from netproof.criteria.settings import Settings
@@ -423,8 +423,9 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
     if time.ratio is None:
         why = "no ratio: a side has no time above 0"
         return Finding("time", Level.UNDEFINED, where, why)
-    spoken = in_brackets(time.interval, missing=NO_INTERVAL)
-    why = f"{time.ratio:.3g} times as fast as {first}, by its time{spoken}"
+    ends = time.interval
+    spoken = NO_INTERVAL if ends is None else f"95% interval {ends[0]:.3g} to {ends[1]:.3g}"
+    why = f"{time.ratio:.3g} times as fast as {first}, by its time ({spoken})"
     return Finding("time", Level.SHOWN, where, why, value=time.ratio, interval=time.interval)
 
 

@@ -22,9 +22,9 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
-    in_brackets,
     in_common,
     over_common,
+    then,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement import interval as intervals
@@ -89,10 +89,9 @@ def _at_sizes(
             value=value,
             times=mine[size] / theirs[size],
             explained=explained,
-            spoken=in_brackets(
-                interval, missing=f"no interval, which takes {LAUNCHES} launches of both"
-            ),
         )
+        if interval is None:
+            reason += f" (no interval, which takes {LAUNCHES} launches of both)"
         return settings.finding(
             value,
             reason,
@@ -117,7 +116,7 @@ def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Fin
     if not others:
         return None
     words = (
-        "a message of {size} bytes took {own:.4g} µs, {value:.3g} times{spoken} the"
+        "a message of {size} bytes took {own:.4g} µs, {value:.3g} times the"
         " {theirs:.4g} µs of {label}, which sends the same"
     )
     of_all: list[Finding] = []
@@ -175,9 +174,9 @@ def _over_sizes(
         return
     bound = settings.fail
     reason = (
-        f"{over_common(sizes)} a message took {ratio:.3g} times (95% interval over {over}"
-        f" {interval[0]:.3g} to {interval[1]:.3g}) what it took by {label}, which sends the same"
-        f" ({level.value}: above {bound:g} is flagged); {advice}"
+        f"{over_common(sizes)} a message took {ratio:.3g} times what it took by {label}, which"
+        f" sends the same (flagged above {bound:g}). 95% interval over {over} {interval[0]:.3g} to"
+        f" {interval[1]:.3g}{then(advice)}"
     )
     found = Finding("", level, "", reason, value=ratio, bound=bound, interval=interval)
     yield replace(found, common=tuple(sizes), against=label)
@@ -196,8 +195,8 @@ def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Findin
         compared,
         -1,
         settings,
-        "{times:.3g} times the {theirs:.4g} µs of {label}; its ranks explain {explained:.3g} times,"
-        " which leaves {value:.3g} times{spoken}",
+        "{times:.3g} times the {theirs:.4g} µs of {label}. Its ranks explain {explained:.3g} times,"
+        " which leaves {value:.3g} times",
         "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
         " there are as many CPUs as ranks",
     )
@@ -214,7 +213,7 @@ def monotony(case: CaseCurves, compared: ComparedCases, settings: Above) -> Find
         compared,
         1,
         settings,
-        "{value:.3g} times{spoken} the {theirs:.4g} µs of {label}, which has more to do",
+        "{value:.3g} times the {theirs:.4g} µs of {label}, which has more to do",
         "look at the nodes of that job, and at which algorithm the library takes on few ranks",
     )
 
@@ -343,8 +342,7 @@ def guidelines(case: CaseCurves, settings: Above, *, messages: bool) -> Finding 
         return settings.finding(
             values[at],
             f"{operation} of {size} bytes took {times[size]:.4g} µs, {values[at]:.3g}"
-            f" times{in_brackets(interval)} the {expected[at]:.4g} µs of {name}, which does its"
-            " work",
+            f" times the {expected[at]:.4g} µs of {name}, which does its work",
             "look at which algorithm the library takes at that size, and at what its pattern meets",
             interval=interval,
             size=size,

@@ -97,10 +97,7 @@ class CountedSettings(Above):
 
     least: int = 1
     not_known: Annotated[int, Field(ge=0, le=1, title="0 or 1")] = 0
-
-    def in_words(self, bound: float) -> str:
-        """Return a bound in per cent."""
-        return _percent(bound)
+    percent = " %"
 
 
 RETRANSMISSIONS = CountedSettings(1e-3, 1e-2, least=20)

@@ -8,10 +8,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from netproof.errors import NetproofError
-from netproof.measurement.case import Curve, mbit_s
+from netproof.measurement.case import Curve
 
 READABLE = (1e-15, 1e24)
 """Least and largest time in µs or bandwidth in MB/s that enters a ratio."""
@@ -210,9 +210,12 @@ class Bounds:
     reached = staticmethod(operator.ge)
     """Whether a value is beyond a bound, or at it."""
 
-    def in_words(self, bound: float) -> str:
-        """Return a bound in words."""
-        return f"{bound:g}"
+    percent: ClassVar = ""
+    """The sign, where values are shares that people read in percent."""
+
+    def in_words(self, value: float, form: str = "g") -> str:
+        """Return a bound or a value in words."""
+        return f"{100 * value:{form}}{self.percent}" if self.percent else f"{value:{form}}"
 
     def increasing(self) -> tuple[str, ...]:
         """Return the names of the bounds, in the order in which they do not decrease."""
@@ -251,24 +254,28 @@ class Bounds:
         reason: str,
         advice: str = "",
         *,
+        basis: str = "",
         interval: tuple[float, float] | None = None,
         decided: tuple[Level, float | None] | None = None,
         below: bool = False,
         **more: Any,
     ) -> Finding:
-        """Return the finding on a value, to be named: ``reason``, deciding bound, and ``advice``.
+        """Return the finding on a value, to be named.
 
-        The advice stands only where the value is flagged. ``decided``: level and bound, where
-        these are not those of ``level``, and whether values ``below`` are flagged; ``more``:
-        further fields of the finding.
+        Its sentences: ``reason`` with the deciding bound, the interval, ``basis``, and ``advice``
+        where the value is flagged. ``decided``: level and bound, where these are not those of
+        ``level``, and whether values ``below`` are flagged; ``more``: further fields.
         """
         level, bound = decided or self.level(value, interval)
         side = "below" if below or self.flags_small else "above"
         if bound is not None:
-            reason += f" ({level}: {side} {self.in_words(bound)} is flagged)"
+            reason += f" (flagged {side} {self.in_words(bound)})"
+        if interval is not None and interval[0] < interval[1]:
+            low, high = (self.in_words(end, ".3g") for end in interval)
+            reason += f". 95% interval {low} to {high}"
         if level is Level.INCONCLUSIVE:
             reason += ". The interval contains that bound, and more launches would make it shorter"
-        reason += then(advice) if level in FLAGGED else ""
+        reason += then(basis) + (then(advice) if level in FLAGGED else "")
         return _UNNAMED.but(
             level=level, reason=reason, value=value, bound=bound, interval=interval, **more
         )
@@ -370,23 +377,14 @@ def in_common(several: Iterable[Mapping[int, float]]) -> tuple[int, ...]:
     return tuple(sorted(set(first).intersection(*others)))
 
 
-def in_brackets(
-    interval: tuple[float, float] | None, form: str = ".3g", missing: str = "", more: str = ""
-) -> str:
-    """Return a 95% interval in brackets, or what is said if it is ``missing``, and ``more``."""
-    if interval is not None:
-        missing = f"95% interval {interval[0]:{form}} to {interval[1]:{form}}"
-    return f" ({missing}{more})" if missing else ""
-
-
 def figure(value: float) -> str:
     """Return four digits of a value, and no power of ten for a large one."""
     return f"{value:.4g}" if value < 9999.5 else f"{value:.0f}"
 
 
 def rate_in_words(bandwidth_mb_s: float) -> str:
-    """Return a bandwidth in both units."""
-    return f"{figure(bandwidth_mb_s)} MB/s ({figure(mbit_s(bandwidth_mb_s))} Mbit/s)"
+    """Return a bandwidth with its unit."""
+    return f"{figure(bandwidth_mb_s)} MB/s"
 
 
 def sizes_in_words(sizes: Sequence[int]) -> str:

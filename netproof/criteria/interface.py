@@ -41,7 +41,7 @@ class Layer(StrEnum):
         """Return where to look; ``network``: for messages between two nodes."""
         if self is Layer.COLLECTIVE:
             # Losses are still possible, and come second.
-            return f"{_ADVICE[self]}, then {network}"
+            return f"{_ADVICE[self]}. Then {network}"
         return _ADVICE.get(self, network)
 
 

@@ -97,7 +97,7 @@ def crash_share(crashed: int, launches: int, *, where: str, settings: Above = CR
         return undefined("crashes", where, "nothing was launched")
     value = crashed / launches
     level, bound = settings.level(value) if crashed >= FEWEST_CRASHES else (Level.PASS, None)
-    held = f", above {100 * (bound or 0):.3g} % is flagged" if level in FLAGGED else ""
+    held = f", flagged above {100 * (bound or 0):.3g} %" if level in FLAGGED else ""
     reason = f"{crashed} of {launches} launches crashed ({100 * value:.2g} %{held})"
     return Finding("crashes", level, where, reason, value=value, bound=bound)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import NamedTuple
 
-from netproof.criteria.findings import Bounds, Finding, Level, in_brackets
+from netproof.criteria.findings import Bounds, Finding, Level
 from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.measurement import interval as intervals
 from netproof.measurement.case import Curve
@@ -60,9 +60,9 @@ def early_rendezvous(case: CaseCurves, settings: Bounds) -> Finding | None:
     return settings.finding(
         steps[step],
         f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
-        f" {steps[step]:.3g}{in_brackets(interval)}, without what its bytes"
-        f" take, and stays; the largest such step below {EXPECTED_FROM} bytes",
+        f" {steps[step]:.3g}, without what its bytes take, and stays",
         "look at the library's eager limit: up to it a message is sent without asking first",
+        basis=f"no step below {EXPECTED_FROM} bytes is larger",
         interval=interval,
         size=step.above,
         compared_sizes=(step.below,),

@@ -16,7 +16,6 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     geometric_mean,
-    in_brackets,
     in_common,
     over_common,
     sizes_in_words,
@@ -87,7 +86,7 @@ def score(
         interval = percentile_interval(np.exp(np.subtract(*logs)))
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
     reason = f"{value:.3g} times as fast as {base.label} {over_common(sizes)}"
-    reason += in_brackets(interval, missing=NO_INTERVAL) + mark
+    reason += (f" ({NO_INTERVAL})" if interval is None else "") + mark
     found = settings.finding(value, reason, interval=interval, common=sizes, against=base.label)
     return found.but(criterion="score")
 

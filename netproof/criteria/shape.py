@@ -23,7 +23,6 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     figure,
-    in_brackets,
     in_common,
     ranges_in_words,
     rate_in_words,
@@ -104,19 +103,15 @@ def inversion(case: CaseCurves, settings: Bounds) -> Iterable[Finding]:
         return (undefined("inversion", case.where, str(error)), *worst_rounded)
     at_each = _inversions(times)
     size, (value, (faster,)) = _largest(at_each)
-    took = (
-        f"took {figure(times[size])} µs, {value:.3g} times the"
-        f" {figure(times[faster])} µs of one of {faster} bytes"
-    )
     several = _flagged_sizes(at_each, settings)
     whole = settings.finding(
         value,
-        f"messages of {several} took longer than larger ones, most at {size} bytes: one {took}"
-        if several
-        else f"a message of {size} bytes {took}",
+        f"a message of {size} bytes took {figure(times[size])} µs, {value:.3g} times the"
+        f" {figure(times[faster])} µs of one of {faster} bytes",
         case.layer.advice(
             f"look for lost packets or a full buffer between {size} and {faster} bytes"
         ),
+        basis=several and f"messages of {several} took longer than larger ones",
         size=size,
         compared_sizes=(faster,),
     )
@@ -154,8 +149,8 @@ def _rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
     place = curve.sizes.index(size)
     least, rates = curve.time_us[place], curve.bandwidth_mb_s or curve.time_us
     reason = (
-        f"at {size} bytes the rate, below {rate_in_words(rates[place])}, was printed"
-        f" as 0: a message took {least:.4g} µs or longer"
+        f"at {size} bytes the rate, below {rate_in_words(rates[place])}, was printed as 0."
+        f" A message took {least:.4g} µs or longer"
     )
     fastest = min(range(place, len(curve.sizes)), key=curve.time_us.__getitem__)
     factor, faster = least / curve.time_us[fastest], curve.sizes[fastest]
@@ -163,7 +158,7 @@ def _rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
         return undefined("inversion", where, f"{reason}; how long is not known", size=size)
     reason += (
         f", at least {factor:.3g} times the {curve.time_us[fastest]:.4g} µs of one of {faster}"
-        " bytes; look for lost packets or a timer that small messages wait for"
+        " bytes. Look for lost packets or a timer that small messages wait for"
     )
     found = Finding("inversion", Level.FAIL, where, reason, size, value=factor, bound=1.0)
     return replace(found, compared_sizes=(faster,))
@@ -183,11 +178,11 @@ def jump(case: CaseCurves, settings: Bounds) -> Finding | None:
     several = _flagged_sizes(at_each, settings)
     return settings.finding(
         value,
-        f"{f'time jumped at {several}, most ' if several else ''}"
-        f"from {before} to {size} bytes{':' if several else ''} time went from"
+        f"from {before} to {size} bytes time went from"
         f" {figure(times[before])} to {figure(times[size])} µs, {value:.3g} times what"
         " the size explains",
         case.layer.advice(f"look for congestion or a change of protocol at {size} bytes"),
+        basis=several and f"time jumped at {several}",
         size=size,
         compared_sizes=(before,),
     )
@@ -289,9 +284,9 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
             value = median(shares)
             yield settings.finding(
                 value,
-                f"at {size} bytes a message took {middle[size]:.4g} µs, and by its"
-                f" neighbours of {smaller[0]} and {larger[0]} bytes {expected:.4g} µs is"
-                f" expected: {value:.3g} of the rate{in_brackets(interval)}",
+                f"at {size} bytes a message took {figure(middle[size])} µs, and by its"
+                f" neighbours of {smaller[0]} and {larger[0]} bytes {figure(expected)} µs is"
+                f" expected: {value:.3g} of the rate",
                 "measure the sizes around it, and look at buffers and segment sizes of the"
                 " library and the link",
                 interval=interval,
@@ -388,7 +383,7 @@ def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
         value,
         f"the bandwidth falls from {figure(rates[peak])} MB/s at {peak} bytes to"
         f" {figure(rates[sizes[-1]])} MB/s at {sizes[-1]} bytes, and stays down from {down}"
-        f" bytes on: {value:.3g} times less{in_brackets(interval)}",
+        f" bytes on: {value:.3g} times less",
         _DECLINE_ADVICE.get(case.layer) or case.layer.advice(_DECLINE_ADVICE[Layer.NETWORK]),
         interval=interval,
         decided=decided,

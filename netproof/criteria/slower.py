@@ -23,7 +23,6 @@ from netproof.criteria.findings import (
     Level,
     figure,
     geometric_mean,
-    in_brackets,
     in_common,
     over_common,
     undefined,
@@ -260,22 +259,23 @@ def _of_size(
         if value < 1 and level is not Level.INCONCLUSIVE:
             reason = f"{took} is the least of all, compared {over_common(common)}"
             return settings.finding(1, reason, size=size, common=common)
-        whose = f"the {figure(theirs)} µs of {other.where}"
+        whose, basis = f"the {figure(theirs)} µs of {other.where}", ""
         if added[decides] > 0 and case.crossing is not None and other.crossing is not None:
             whose = (
-                f"the {theirs + added[decides]:.4g} µs that {other.where} would take over"
-                f" {case.crossing}, by its {theirs:.4g} µs over {other.crossing}"
+                f"the {figure(theirs + added[decides])} µs that {other.where} would take over"
+                f" {case.crossing}"
             )
+            basis = f"it took {figure(theirs)} µs over {other.crossing}, "
         if both:
             whose += f", in {len(both)} interleaved pairs of launches"
         placed_apart = other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE
         return settings.finding(
             value,
-            f"{took} is {value:.3g} times{in_brackets(between)} {whose}, compared"
-            f" {over_common(common)}",
+            f"{took}, {value:.3g} times {whose}",
             ""
             if placed_apart
             else f"avoid or mend this configuration for messages of about {size} bytes",
+            basis=f"{basis}compared {over_common(common)}",
             interval=between,
             size=size,
             common=common,
@@ -339,12 +339,14 @@ def _against(
         value, interval = median(scores), intervals.of_median(scores)
     else:
         value, interval = median(theirs) / median(own), intervals.of_ratio(theirs, own)
-    pairs = f", in {len(own)} interleaved pairs of launches" if paired else ""
-    spoken = in_brackets(interval, missing=NO_INTERVAL, more=pairs)
+    basis = f"compared {over_common(sizes)}"
+    basis += f", in {len(own)} interleaved pairs of launches" if paired else ""
+    basis += f"; {NO_INTERVAL}" if interval is None else ""
     return settings.finding(
         value,
-        f"{value:.3g} times as fast as {other.where} {over_common(sizes)}{spoken}",
+        f"{value:.3g} times as fast as {other.where}",
         "look at which transport and which algorithm this library takes",
+        basis=basis,
         interval=interval,
         common=sizes,
         against=other.where,
@@ -434,7 +436,7 @@ def _of_range(
         level, bound = settings.level(value, interval)
         reason = f"slower than {other.name}{where}, by {by}; {how}"
         if level in (*FLAGGED, Level.INCONCLUSIVE) and bound is not None:
-            reason += f" ({level.value}: above {_percent(bound)} % is flagged)"
+            reason += f" (flagged above {_percent(bound)} %)"
         yield Finding(
             "",
             level,

@@ -13,7 +13,7 @@ from netproof.errors import grouped
 from netproof.measurement.case import spread
 from netproof.present.document import Block, Cell, DataTable, Headline, Part, Sentences
 from netproof.present.html.content import LEVELS
-from netproof.present.wording import file_name, number, size_in_words
+from netproof.present.wording import file_name, number
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _LISTED = (Level.FAIL, Level.INCONCLUSIVE, Level.UNDEFINED, Level.WARN)
 """Levels that get a sentence, the worst first."""
 _HEAD = (
-    *("configuration", "measured", "verdict", "launches", "sizes", "latency µs", "peak MB/s"),
+    *("configuration", "measured", "verdict", "launches", "bytes", "latency µs", "peak MB/s"),
     *("r∞ MB/s", "of line", "rank spread", "score"),
 )
 _RANKS = {
-    **{"launches": 4, "sizes": 3, "latency µs": 1, "peak MB/s": 2, "r∞ MB/s": 3},
+    **{"launches": 4, "bytes": 3, "latency µs": 1, "peak MB/s": 2, "r∞ MB/s": 3},
     **{"rank spread": 2, "score": 1},
 }
 
@@ -125,8 +125,7 @@ def summary(judged: FilesVerdict) -> str:
 
 def _sizes(sizes: Sequence[int]) -> str:
     """Return the least and the largest size of a curve: a table that was cut shows."""
-    words = [size_in_words(size) for size in dict.fromkeys((sizes[0], sizes[-1]))]
-    return " to ".join(words)
+    return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
 
 
 def table(curves: Sequence[CurveVerdict]) -> DataTable:

@@ -238,7 +238,7 @@ def test_crashes_are_counted_and_too_many_fail_verdict_and_checks(run, crashed):
     judged = run(crashed, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
     case = "testbed:gige intelmpi IMB PingPong 2 ranks"
     assert re.search(f"WARN {case}.*: launch 1 crashed on gige-2 before its first", judged.stdout)
-    share = r"gige intelmpi: (\d+) of (\d+) launches crashed \(([\d.]+) %, above 2 % is flagged\)"
+    share = r"gige intelmpi: (\d+) of (\d+) launches crashed \(([\d.]+) %, flagged above 2 %\)"
     assert re.search(f"FAIL {share}", judged.stdout)
     assert "IMB Allgather 2 ranks: fail in performance: attribute error" in judged.stdout
     (recorded,) = json.loads((crashed / "run-0.json").read_text())["runs"]

@@ -102,7 +102,7 @@ class TestARateThatWasRoundedToZero:
     def test_a_larger_message_that_took_less_fails_it(self, tmp_path):
         status, said = self.judged(tmp_path, ("0.00", "0.01", "0.02", "0.06", "0.11"))
         assert status == 1
-        assert "at 1 bytes the rate, below 0.005 MB/s (0.04 Mbit/s), was printed as 0" in said
+        assert "at 1 bytes the rate, below 0.005 MB/s, was printed as 0" in said
         assert "200 µs or longer, at least 1.5 times the 133.3 µs of one of 8 bytes" in said
 
     @pytest.mark.parametrize("time_us", [201, 399, 401, 2000])
@@ -235,7 +235,7 @@ def test_what_is_no_output_is_one_line_an_extension_and_a_report_s_folder_is_no_
         assert (status, said.count("NOT READ"), said.count("4 could not be read")) == (3, 2, 1)
         assert "; so are 2 more files *.cpu" in said
         # A table that was cut shows.
-        assert " 1 B to 4 MiB " in said
+        assert " 1 to 4194304 " in said
     assert len(document(tmp_path)[1]["faults"]) == 4
 
 
@@ -340,7 +340,7 @@ class TestWithinAConfiguration:
         assert "which sends the same" not in judge(*given)[1]
         status, said = judge(*given, "--link", "100G", "--transport", "infiniband")
         assert status == 1
-        assert "what it took by site OSU latency 2 ranks, which sends the same (fail" in said
+        assert "what it took by site OSU latency 2 ranks, which sends the same (flagged" in said
 
     def test_three_launches_judge_whether_fewer_ranks_take_longer(self, tmp_path):
         for launch in (1, 2, 3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,12 @@ from made_calls import called
 from made_reports import altered, busy, cases_in
 from made_text import printed as text
 
+from netproof.measurement.links import Transport
 from netproof.present.document import Cell
 from netproof.present.html.report import Report
 from netproof.present.session import whole
 from netproof.session import session
-from netproof.verdict import session_verdict
+from netproof.verdict import file_names, files, session_verdict
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 
@@ -32,6 +34,20 @@ def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
     return "".join(
         text([Cell(str(title), "heading"), *blocks], width) for _, title, blocks in parts
     )
+
+
+@pytest.mark.parametrize("recorded", ["sick", "healthy", "netpipe", "ranges", "osu"])
+def test_a_finding_has_sentences_of_at_most_thirty_words_and_a_unit_of_rates(judge, recorded):
+    if recorded == "osu":
+        paths = file_names.files_in([RECORDED.with_name(recorded)])
+        cases = files.judge(paths, link=files.link("10G", None, Transport.TCP)).curves
+    else:
+        cases = judge(f"{recorded}.json").verdict.cases
+    reasons = {finding.reason for case in cases for finding in case.findings}
+    assert reasons
+    sentences = {one for reason in reasons for one in re.split(r"\. (?=[A-Z9])", reason)}
+    assert [one for one in sentences if len(one.split()) > 30] == []
+    assert not [one for one in reasons if "MB/s" in one and "Mbit/s" in one]
 
 
 def row_of(text: str, *begins: str) -> list[str]:

@@ -219,7 +219,7 @@ class TestFound:
         shown = self.found(*[Curve(curve.sizes, curve.time_us, rates)] * 3)
         assert (shown.criterion, shown.size) == ("dropout", 3251)
         assert "the bandwidth is 0.0" in shown.reason
-        assert "below 0.1 is flagged" in shown.reason
+        assert "flagged below 0.1" in shown.reason
 
     def test_most_launches_have_to_show_it_at_one_size(self):
         sound = link(self.sizes())

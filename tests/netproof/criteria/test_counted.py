@@ -115,8 +115,7 @@ def test_the_node_that_sends_again_is_named_with_its_share():
     finding = one(found(launch(well, ill)), "retransmissions")
     assert (finding.level, finding.node, finding.interface) == (Level.WARN, "n2", "eth1")
     assert (
-        "n2 eth1: 412 of 80,535 segments sent again (0.51 %) (warn: above 0.1 % is flagged)"
-        in finding.why
+        "n2 eth1: 412 of 80,535 segments sent again (0.51 %) (flagged above 0.1 %)" in finding.why
     )
 
 
@@ -298,7 +297,7 @@ def test_the_way_that_loses_more_is_named_from_its_sender_to_its_receiver():
     assert (finding.level, finding.node, finding.interface) == (Level.WARN, "n2", "eth1")
     assert finding.value == pytest.approx(412 / 80_535 - 3 / 80_003)
     assert "from n2 to n1 412 of 80,535 (0.51 %) segments were sent again" in finding.why
-    assert "and 3 of 80,003 (0.0037 %) on the way back (warn: above 0.1 %" in finding.why
+    assert "and 3 of 80,003 (0.0037 %) on the way back (flagged above 0.1 %" in finding.why
     assert "Look at what n2 sends with, what n1 receives with" in finding.why
 
 

@@ -277,7 +277,7 @@ class TestCrashes:
         (fault,) = verdict.faults
         assert fault == (
             f"gige intelmpi: {crashed} of {made} launches crashed ({100 * crashed / made:.2g} %,"
-            " above 2 % is flagged): Segmentation fault"
+            " flagged above 2 %): Segmentation fault"
         )
 
     def test_those_around_flagged_sizes_count_too(self):
