@@ -186,10 +186,14 @@ def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
     for name in sessions:
         if os.path.exists(name):
             continue
-        if store is None or name.suffix == ".json" or os.sep in str(name):
+        if name.suffix == ".json" or os.sep in str(name):
             raise NetproofError(f"{name}: {NO_REPORT}")
-        # It may be a name in the store.
-        Store(store)
+        if store is None:
+            raise NetproofError(f"{name} is no file here, and no store was named to look it up in")
+        try:
+            Store(store)
+        except NetproofError as error:
+            raise NetproofError(f"{name} is no file here, and {error}") from error
 
 
 def _is_system(argument: str) -> bool:
@@ -210,7 +214,7 @@ def session_and_system(
     if newest and not sessions:
         from netproof.session import session
 
-        sessions = [session.newest(folders.of_reports())]
+        sessions = [session.newest(folders.of_reports(), system)]
     return (sessions[0] if sessions else None), system
 
 

@@ -50,7 +50,7 @@ def add(
     """Judge and store reports."""
     reports, system = subjects(arguments, most=None)
     if not reports:
-        raise typer.BadParameter("name a session's report")
+        raise typer.BadParameter(f"{system} is no file here: name a session's report")
     from netproof.diagnosis.diagnosis import ingest
     from netproof.store import Store
 

@@ -210,8 +210,8 @@ _LAST_S = 253402300799
 """The last second of the year 9999."""
 
 
-def newest(folder: Path) -> Path:
-    """Path of the newest session in ``folder``; NetproofError without one.
+def newest(folder: Path, system: str | None = None) -> Path:
+    """Path of the newest session in ``folder``; NetproofError without one, named as asked for.
 
     It is a report, or the folder of a session that began after the newest report was written: that
     one goes on, or was ended before ReFrame wrote its report.
@@ -222,7 +222,8 @@ def newest(folder: Path) -> Path:
         return begun
     if not found:
         raise NetproofError(
-            f"{folder}: there is no report of a session; name one, or run 'netproof run'"
+            f"{f'{system} is no file here, and ' if system else ''}in {folder} there is no report"
+            f" of a session; name one, or run 'netproof run{f' {system}' if system else ''}'"
         )
     return found[0]
 

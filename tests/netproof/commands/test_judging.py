@@ -25,6 +25,31 @@ def verdict(tmp_path, monkeypatch):
     return functools.partial(in_words, "verdict", "--all")
 
 
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        *(
+            (
+                f"{verb} {asked}",
+                f"{asked} is no file here, and in {{0}}/reports there is no report of a session;"
+                f" name one, or run 'netproof run {asked}'",
+            )
+            for verb in ("verdict", "diagnose", "report")
+            for asked in ("nosuch", "testbed:nosuch")
+        ),
+        ("compare nosuch", "nosuch is no file here, and no store was named to look it up in"),
+        ("verdict 2026 --store {0}/none", "2026 is no file here, and {0}/none: is no store"),
+        ("history 2026 --store {0}/none", "2026 is no file here, and {0}/none: is no store"),
+        ("store add nosuch --store {0}/none", "nosuch is no file here: name a session's report"),
+    ],
+)
+def test_what_is_not_there_is_named_with_where_it_was_looked_for(tmp_path, arguments, said):
+    status, out = in_words(*arguments.format(tmp_path).split())
+    assert status == 2
+    assert said.format(tmp_path) in out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["smoke/green", "sessions/sick"])
 def test_the_readme_shows_what_a_green_and_a_faulty_recorded_session_print(
