@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -89,7 +91,15 @@ VERBS = {
     "store export": stores.export,
     "store check": stores.check,
 }
+
+
+def _epilog(examples: Iterable[str]) -> str:
+    lines = "\n".join(f"  netproof {example}" for example in examples)
+    return f"\b\nExamples:\n{lines}\n\n{EXITS}"
+
+
 _typers = {"": app}
+_firsts = defaultdict[str, list[str]](list)
 for _verb, _function in VERBS.items():
     _above, _, _name = _verb.rpartition(" ")
     if _above not in _typers:
@@ -101,8 +111,11 @@ for _verb, _function in VERBS.items():
             no_args_is_help=not _named,
         )
         app.add_typer(_typers[_above], name=_above)
-    _lines = "\n".join(f"  netproof {example}" for example in described(_function, _verb))
-    _typers[_above].command(_name, epilog=f"\b\nExamples:\n{_lines}\n\n{EXITS}")(_function)
+    _examples = described(_function, _verb)
+    _typers[_above].command(_name, epilog=_epilog(_examples))(_function)
+    _firsts[_above].append(_examples[0])
+    if _above:
+        _typers[_above].info.epilog = _epilog(_firsts[_above])
 
 
 def main() -> None:
