@@ -127,6 +127,8 @@ def _sentence(error: BaseException, remedy: str) -> str:
         # An error of a stream names no file.
         if error.filename is None:
             return f"the output cannot be written: {error.strerror or error}"
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            return f"{error.filename}: a file is where a folder should be: name another one"
         return f"{error.filename}: {error.strerror}{remedy}"
     if isinstance(error, MemoryError):
         named = "memory ran out"

@@ -41,13 +41,23 @@ def verdict(tmp_path, monkeypatch):
         ("compare nosuch", "nosuch is no file here, and no store was named to look it up in"),
         ("verdict 2026 --store {0}/none", "2026 is no file here, and {0}/none: is no store"),
         ("history 2026 --store {0}/none", "2026 is no file here, and {0}/none: is no store"),
+        *(
+            pytest.param(
+                f"report {{1}} --to {folder}",
+                "{1}: a file is where a folder should be: name another one",
+                marks=pytest.mark.slow,
+            )
+            for folder in ("{1}", "{1}/x")
+        ),
         ("store add nosuch --store {0}/none", "nosuch is no file here: name a session's report"),
     ],
 )
 def test_what_is_not_there_is_named_with_where_it_was_looked_for(tmp_path, arguments, said):
-    status, out = in_words(*arguments.format(tmp_path).split())
+    report = tmp_path / "report.json"
+    report.write_bytes((RECORDED / "passed.json").read_bytes())
+    status, out = in_words(*arguments.format(tmp_path, report).split())
     assert status == 2
-    assert said.format(tmp_path) in out
+    assert said.format(tmp_path, report) in out
 
 
 @pytest.mark.slow
