@@ -72,7 +72,7 @@ def refusals() -> Iterator[object]:
                 yield pytest.param(verb, arguments + more, words, marks=marks)
 
 
-@pytest.mark.parametrize(("verb", "arguments", "words"), refusals())
+@pytest.mark.parametrize(("verb", "arguments", "words"), [*refusals()])
 def test_faulty_input_is_2_and_said_and_nothing_is_written(place, tmp_path, verb, arguments, words):
     there = {*tmp_path.iterdir()}
     asked = Template(arguments).safe_substitute(place)
