@@ -109,10 +109,7 @@ def diagnose(
     """
     known = tuple(judged.matrix.partitions)
     if partition is not None and partition not in known:
-        system = judged.matrix.cases[0].system
-        raise NetproofError(
-            f"system {system} has no partition {partition!r}; it has {', '.join(known)}"
-        )
+        raise NetproofError(f"the system has no partition {partition!r}; it has {', '.join(known)}")
     names = partitions_of(judged) if partition is None else (partition,)
     if not names:
         raise NetproofError(

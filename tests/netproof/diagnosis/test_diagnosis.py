@@ -176,7 +176,7 @@ def test_what_was_found_outweighs_what_is_missing_and_a_partition_has_to_be_ther
     assert of().incomplete == ("nothing was measured on this partition",)
     found = [of(**healthy(covered=False)), of(**healthy(of_pairs=[rounds(gige_3=2.0)]))]
     assert status(found) == SOMETHING_WRONG
-    with pytest.raises(NetproofError, match="system testbed has no partition 'other'; it has gige"):
+    with pytest.raises(NetproofError, match="the system has no partition 'other'; it has gige"):
         diagnose(session_of(**healthy()), "other")
 
 
