@@ -13,6 +13,7 @@ from netproof.commands import measure, options, reframe, sessions, sites, stores
 from netproof.commands.options import described, help_of
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
+DONE = "Exit status: 0 done, whatever the verdict; 2 usage or environment."
 
 
 class Grouped(TyperGroup):
@@ -91,11 +92,16 @@ VERBS = {
     "store export": stores.export,
     "store check": stores.check,
 }
+WITHOUT_VERDICT = {
+    *("site discover", "site init", "site show", "report", "compare", "measure study"),
+    *("history accept", "store add", "store export"),
+}
+"""Verbs that only write or show."""
 
 
-def _epilog(examples: Iterable[str]) -> str:
+def _epilog(examples: Iterable[str], exits: str = EXITS) -> str:
     lines = "\n".join(f"  netproof {example}" for example in examples)
-    return f"\b\nExamples:\n{lines}\n\n{EXITS}"
+    return f"\b\nExamples:\n{lines}\n\n{exits}"
 
 
 _typers = {"": app}
@@ -112,7 +118,8 @@ for _verb, _function in VERBS.items():
         )
         app.add_typer(_typers[_above], name=_above)
     _examples = described(_function, _verb)
-    _typers[_above].command(_name, epilog=_epilog(_examples))(_function)
+    _exits = DONE if _verb in WITHOUT_VERDICT else EXITS
+    _typers[_above].command(_name, epilog=_epilog(_examples, _exits))(_function)
     _firsts[_above].append(_examples[0])
     if _above:
         _typers[_above].info.epilog = _epilog(_firsts[_above])

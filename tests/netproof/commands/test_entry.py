@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import pytest
 import typer
 
 from netproof.commands import options
-from netproof.commands.cli import app, main
+from netproof.commands.cli import DONE, EXITS, VERBS, WITHOUT_VERDICT, app, main
 from netproof.verdict import session_verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -162,7 +164,18 @@ def test_every_help_has_examples_and_exit_statuses(called):
     for words in helps(typer.main.get_command(app)):
         said = called(*words, "-h").stdout
         assert f"Examples:\n    netproof {words[0]}" in said, words
-        assert "Exit status: 0 passed, 1 failed, 2 usage or environment, 3" in said, words
+        exits = DONE if " ".join(words) in WITHOUT_VERDICT else EXITS
+        assert exits in " ".join(said.split()), words
+
+
+def test_a_help_has_the_statuses_that_its_verb_returns():
+    for words, function in VERBS.items():
+        returned = re.findall(r"(?m)^    return (.+)$", inspect.getsource(function))
+        done = all(
+            re.fullmatch(r"0|PASSED|CANNOT if .* else PASSED|_list.*", one) for one in returned
+        )
+        # A report that is there already is read by one function for all experiments.
+        assert done is (words in WITHOUT_VERDICT), words
 
 
 HEAVY = {
