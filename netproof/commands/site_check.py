@@ -19,7 +19,7 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.benchmarks.registry import check_name
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, listed
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARKS, RATES, Better
@@ -29,7 +29,7 @@ from netproof.present.wording import counted
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import folders, module_path, site, slurm
-from netproof.site.discover import associations, module_says, plugins_of
+from netproof.site.discover import OF_INTERFACES, associations, module_says, plugins_of
 from netproof.site.discover import modules_system as modules_system_here
 from netproof.site.look import differing, lacking, look, setup_of
 from netproof.site.matrix import PlannedJob, jobs, matrix, nodes_of
@@ -45,6 +45,9 @@ _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
 
 _UNABLE = re.compile(r"(?i)unable to locate|unknown module|unknown: |cannot be loaded|not found")
 """Messages of modules for one that is missing, in Tcl and in Lua."""
+
+_INTERFACES = re.compile(r"(?!all$)[A-Za-z][\w.-]*(,[A-Za-z][\w.-]*)*")
+"""Interfaces with commas between them, and no addresses or RDMA devices."""
 
 Entry = Mapping[str, Any]
 
@@ -93,6 +96,7 @@ class CheckedSite:
             )
             self.right.append(f"{self.path}: {', '.join(counts)}")
         self._check_twins(entries.values())
+        self._check_networks()
         self._check_environments(job=job)
         no_modules = module_path.missing(configuration, name, self.expected)
         if no_modules and shutil.which("sinfo"):
@@ -161,6 +165,32 @@ class CheckedSite:
                     f"is that of {first['name']}, and so are {same}: both would measure one switch;"
                     " say what leads jobs to the other",
                 )
+
+    def _check_networks(self) -> None:
+        """Check the unit of each link's rate, and that MPI is led to the interface under test."""
+        others: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        for entry in self.partitions:
+            extras, place = entry["extras"], f"partition {self.system}:{entry['name']}"
+            rate, own = extras["link_mbit_s"], extras["rails"] or [extras["interface"]]
+            # Fast Ethernet has 100; of an emulated link nodes report another rate.
+            exempt = (rate == 100 and not extras["rdma"]) or "link_mbit_s" in extras["may_differ"]
+            if rate < 1000 and not exempt:
+                why = f"is {rate} Mbit/s, slower than a cluster's links: {rate} Gbit/s is {rate}000"
+                self.wrong(place, "extras['link_mbit_s']", why)
+            if extras["rdma"]:
+                continue
+            for name in (one for one in entry["environs"] if one in self.environments):
+                # As for a job, what the environment sets stands.
+                last: dict[str, tuple[str, str]] = {}
+                for at, one in ((place, entry), (f"environment {name}", self.environments[name])):
+                    last |= {key: (at, str(value)) for key, value in one.get("env_vars", [])}
+                for key, (at, value) in last.items():
+                    named = key in OF_INTERFACES and _INTERFACES.fullmatch(value)
+                    if named and not {*own} & {*value.split(",")}:
+                        is_own = f"{entry['name']}'s interface is {listed(own)}"
+                        others[at, f"{value}, and {is_own}: let them agree"][key] = None
+        for (at, why), keys in others.items():
+            self.wrong(at, "env_vars", f"{' and '.join(keys)}: {why}")
 
     def _check_environments(self, *, job: bool) -> None:
         needed = []

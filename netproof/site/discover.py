@@ -43,7 +43,8 @@ _COMPILER = re.compile(
 _BENCHMARK = re.compile(
     r"(?i)^(?:.*/)?(imb|osu|omb|netpipe|osu-micro-benchmarks|intel-mpi-benchmarks)\b"
 )
-_OF_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "FI_TCP_IFACE")
+OF_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "FI_TCP_IFACE")
+"""Variables that keep an MPI library on interfaces."""
 _VIRTUAL = ("veth", "virtio_net", "tun", "bridge")
 _NOT_OF_A_SWITCH = re.compile(r"docker|podman|virbr|br-|cni|cilium|cali|flannel|vxlan|kube|tun|tap")
 
@@ -469,7 +470,7 @@ def site_text(system: str, found: Discovered) -> str:
         # Keep MPI on the interface where nodes have several networks.
         networks = sum(bool(one.address) for one in partition.looked.described[0].interfaces)
         if networks > 1 and "rdma" not in extras:
-            entry["env_vars"] = [[one, extras["interface"]] for one in _OF_INTERFACES]
+            entry["env_vars"] = [[one, extras["interface"]] for one in OF_INTERFACES]
         partitions.append(({**entry, "extras": extras}, asked))
         found.questions += [f"{partition.name}: {one}" for one in asked]
     over_rdma = any("rdma" in entry["extras"] for entry, _ in partitions)

@@ -184,18 +184,19 @@ MISTAKES = {
     "node list": (ACCESS, f'{ACCESS}, "--nodelist=gpu01"', "that is in another partition"),
     "PMI plugin": ('"pmi2"', '"pmi3"', "is 'pmi3', and srun has"),
     "module": ("openmpi/4.1.4", "openmpi/4.9", "'module -t avail' lists"),
+    "an interface": (FABRIC, FABRIC.replace("ens1f0", "eno1"), "debug's interface is ens1f0"),
     "Lmod": ('"envmod"', '"lmod"', "modules_system is to be what this shell has: 'tmod4'"),
 }
 
 MISTAKES_OF_NODES = {
     "PMI of another library": ('"pmix"', '"pmi2"', "did not meet by pmi2"),
-    "interface": ('"interface": "ens1f0"', '"interface": "ib0"', "ib0 is not there or down"),
+    "interface": ('"ens1f0"', '"ib0"', "ib0 is not there or down"),
     "MTU": ('"mtu": 9000', '"mtu": 1500', "ens1f0 has 9000, not 1500"),
     "link rate": ('mbit_s": 1000', 'mbit_s": 10000', "is 10000, and TCP carried"),
     "benchmark": ('["openmpi/4.1.4"]', '["openmpi/4.1.4"], "imb"', "there is no IMB-MPI1"),
     "prepare_cmds": (LIMIT, f'{LIMIT}, "prepare_cmds": [". /none"]', ". /none: status 1: "),
     "a shell that ends": (LIMIT, f'{LIMIT}, "prepare_cmds": ["exit 1"]', "it ended the shell"),
-    "another network": (FABRIC, FABRIC.replace("ens1f0", "eno1"), "over eno1 and none over ens"),
+    "another network": (FABRIC, FABRIC.replace("ens1f0", "${A:-eno1}"), "over eno1 and none over"),
     "no RDMA": ('"mtu": 9000', '"mtu": 9000, "rdma": "roce"', "no RDMA device is there"),
     "a module that exits": ('"mpich/5', '"odd/1", "mpich/5', "odd/1: status 1: no license"),
 }

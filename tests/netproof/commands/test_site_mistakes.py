@@ -136,7 +136,7 @@ def test_a_site_without_a_mistake_is_ready(checked):
     assert checked(job=looked()) == []
 
 
-ACCESS = '"--account=chem"'
+ACCESS, FABRIC, RATE = '"--account=chem"', '"FI_TCP_IFACE", "ens1f0"', '"link_mbit_s": 1000'
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,14 @@ ACCESS = '"--account=chem"'
         (ACCESS, f'{ACCESS}, "--nodelist=gpu01"', "batch: access", "that is in another partition"),
         (ACCESS, f'{ACCESS}, "--time=5"', "batch: access", "has '--time=5', which each job has of"),
         (ACCESS, f'{ACCESS}, "-N 2"', "batch: access", "leave it out; 'time_limit', extras['node"),
+        (RATE, '"link_mbit_s": 25', "batch: extras['link_mbit_s']", "25 Gbit/s is 25000"),
+        (FABRIC, '"FI_TCP_IFACE", "eno1"', "batch: env_vars: FI_TCP_IFACE", "face is ens1f0: let"),
+        (
+            'ace": "ens1f0"',
+            'ace": "ib0"',
+            "batch: env_vars",
+            "DEVICES and FI_TCP_IFACE: ens",
+        ),
         ('"tmod4"', '"nomod"', "system kestrel: modules_system", "this shell has 'nomod'"),
         (
             ACCESS,
@@ -170,6 +178,35 @@ def test_slurm_alone_names_it(checked, old, new, place, remedy):
     more = [('"nodes": 4', '"nodes": 2'), ("[2, 4]", "[2]")] if "shared" in new else []
     faults = checked((old, new), *more)
     assert any(place in one and remedy in one for one in faults), faults
+
+
+OF_MPICH = '"features": ["netpipe-tcp"'
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # Fast Ethernet, and a link that is emulated.
+        [(RATE, '"link_mbit_s": 100')],
+        [(RATE, '"may_differ": {"link_mbit_s": "emulated"}, "link_mbit_s": 10')],
+        # A rail, a network's address, an RDMA device.
+        [(FABRIC, '"FI_TCP_IFACE", "ens2f0"'), (RATE, f'"rails": ["ens1f0", "ens2f0"], {RATE}')],
+        [('if_include", "ens1f0"', 'if_include", "10.142.0.0/16"')],
+        [('UCX_NET_DEVICES", "ens1f0"', 'UCX_NET_DEVICES", "mlx5_0:1"')],
+        # The environment's is the last that a job sets.
+        [(FABRIC, '"FI_TCP_IFACE", "eno1"'), (OF_MPICH, f'"env_vars": [[{FABRIC}]], {OF_MPICH}')],
+    ],
+)
+def test_a_slow_link_and_another_device_are_no_mistake_where_they_are_right(checked, changes):
+    assert checked(*changes) == []
+
+
+def test_an_environment_that_names_another_interface_is_named(checked):
+    (fault,) = checked((OF_MPICH, f'"env_vars": [["FI_TCP_IFACE", "eno3"]], {OF_MPICH}'))
+    assert fault == (
+        "environment mpich-gcc: env_vars: FI_TCP_IFACE: eno3, and batch's interface is ens1f0:"
+        " let them agree"
+    )
 
 
 def test_accounting_that_does_not_answer_is_named(checked, says):
@@ -232,7 +269,7 @@ NOT_MET = LookedEnvironment(MPICH.programs, MPICH.library, "", {}, {"IMB-MPI1": 
         ),
         ((), looked(node(mtu=1500), node("cn004")), "extras['mtu']: on cn003 ens1f0 has 1500, not"),
         ((), looked(node(rate=100), node("cn004")), "on cn003 ens1f0 has 100 Mbit/s by ethtool"),
-        ((('"interface": "ens1f0"', '"interface": "ib0"'),), looked(), "there are eno1, ens1f0"),
+        ((('"ens1f0"', '"ib0"'),), looked(), "there are eno1, ens1f0"),
         ((("1000", "10000"),), looked(node(rate=10000)), "TCP carried 998 Mbit/s over ens1f0"),
         (
             (),
