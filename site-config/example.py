@@ -68,6 +68,8 @@ site_configuration = {
                     "extras": {
                         **_extras,
                         "switch": "Nexus 9300",
+                        "nic": "Intel X710",
+                        "driver": "i40e 6.1",
                         "link_mbit_s": 10000,
                         "mtu": 9000,
                         "interface": "eno2",

@@ -45,9 +45,9 @@ def test_every_case_that_is_expected_is_in_a_job_and_every_absence_is_shown():
 @pytest.mark.slow
 def test_a_partition_says_switch_card_link_and_ranks():
     _, said, _ = shown("example:nexus")
-    (row,) = [line for line in said.splitlines() if line.startswith("nexus  ") and "tg3" in line]
+    (row,) = [line for line in said.splitlines() if line.startswith("nexus  ") and "i40e" in line]
     assert re.split(r"\s{2,}", row.strip()) == [
-        *("nexus", "Nexus 9300", "Broadcom BCM5720, tg3 3.137", "10000", "9000", "eno2", "64"),
+        *("nexus", "Nexus 9300", "Intel X710, i40e 6.1", "10000", "9000", "eno2", "64"),
         *("16, 32, 64", "2", "Nexus 9300"),
     ]
     assert "summit" not in said
