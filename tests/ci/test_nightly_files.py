@@ -41,6 +41,8 @@ def commands(pipeline) -> list[str]:
     (cron,) = [line for line in entries(CRON) if "nightly mycluster" in line]
     (service,) = [line for line in entries(SERVICE) if line.startswith("ExecStart=")]
     (gitlab,) = pipeline["nightly"]["script"]
+    # GitLab's shell executor has a login shell.
+    gitlab = shlex.join(["/bin/bash", "-lc", gitlab])
     return [cron.split(None, 5)[5], service.partition("=")[2].replace("$$", "$"), gitlab]
 
 
@@ -48,8 +50,9 @@ def test_every_option_in_the_files_is_one_of_the_night_s(commands):
     night = get_command(app).commands["nightly"]
     known = {option for parameter in night.params for option in parameter.opts}
     for command in commands:
-        words = shlex.split(command.partition(" -- ")[0])
-        assert words[:2] == ["/bin/bash", "-lc"] or words[0] == "ci/nightly"
+        words = shlex.split(command)
+        assert words[:2] == ["/bin/bash", "-lc"]
+        words = shlex.split(" ".join(words[2:]).partition(" -- ")[0])
         assert {word for word in words if word.startswith("--")} <= known
         assert "--junit" in words
 
@@ -61,20 +64,23 @@ def test_the_crontab_has_one_night_a_day_and_paths_that_need_no_home(commands):
     assert line.endswith(" >>/srv/mycluster/nightly.out")
 
 
-def test_cron_and_systemd_start_a_night_of_a_new_site_in_a_login_shell(commands, tmp_path):
+def test_each_file_starts_a_night_of_a_new_site_in_a_login_shell(commands, pipeline, tmp_path):
     home, place = tmp_path / "home", tmp_path / "mycluster"
     home.mkdir()
     (home / ".profile").write_text("export MODULEPATH=/opt/modules\n")
     ran = CliRunner().invoke(app, ["site", "init", "mycluster", str(place)])
     assert ran.exit_code == 0
     said = []
-    for command in commands[:2]:
+    variables = pipeline["nightly"]["variables"]
+    assert variables == {"NETPROOF_FOLDER": "/srv/mycluster", "NETPROOF_SYSTEM": "mycluster"}
+    for command in commands:
         command = command.partition(" >>")[0].replace("/srv/mycluster", str(place))
         ran = subprocess.run(
             ["/bin/sh", "-c", command],
             cwd=home,
             env={
                 **{"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+                **{**variables, "NETPROOF_FOLDER": str(place), "CI_PIPELINE_ID": "7"},
                 "SLURM_CONF": "/nonexistent/slurm.conf",
             },
             capture_output=True,
