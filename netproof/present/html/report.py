@@ -364,7 +364,7 @@ def _repeat(report: Report, found: Provenance) -> tuple[list[str], list[str]]:
     if found.git_revision:
         lines.insert(0, f"git checkout {shlex.quote(found.git_revision)}")
     else:
-        cautions.append("The revision is not known: check out the one that was used yourself.")
+        cautions.append("The revision is not known, so the commands may run another one.")
     for kind, (variable, folder) in _FOLDERS.items():
         used = {str(Path(path).parent) for path in found.files.get(kind, ())}
         own = str(Path(str(info.get("workdir", ""))) / folder)

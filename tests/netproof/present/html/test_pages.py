@@ -108,7 +108,7 @@ def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
             "two-switches.json",
             "index.html",
             [
-                "The revision is not known",
+                "The revision is not known, so the commands may run another one.",
                 "What is not known: 2 software: no job of the report says what it ran with,",
                 # Studies stand alongside the session, with reasons for what is absent.
                 "Network Performance Evaluation on an IBM e325 Opteron Cluster",
