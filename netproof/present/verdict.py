@@ -34,6 +34,7 @@ from netproof.verdict.derive import RISK, ReferenceRisk
 from netproof.verdict.power import CasePower, Degradation, Smallest
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
 from netproof.verdict.verdict import (
+    NOT_IN_SESSION,
     CaseVerdict,
     Failure,
     Verdict,
@@ -144,10 +145,21 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
     besides = ", ".join(_counts(counts))
     yield Sentences([f"besides: {besides}"] if besides else [], look="faint")
     yield Sentences([f"next: {step}"] if step else [])
+    yield from _only_measured(judged)
     more = "netproof diagnose says where and since when"
     if verdict.status == PASSED:
         more = "--power how much slower would have failed"
     yield f"--all prints each case, reason and note; {more}"
+
+
+def _only_measured(judged: JudgedSession) -> Iterator[str]:
+    """Yield how to judge alone what was measured, where the session lacks a whole partition."""
+    cases = judged.verdict.cases
+    measured = [one.case for one in cases if NOT_IN_SESSION not in one.faults]
+    names = [*dict.fromkeys(case.partition for case in measured)]
+    if 0 < len(names) < len({one.case.partition for one in cases}):
+        command = f"netproof verdict {judged.session.path} {measured[0].system}:{names[0]}"
+        yield f"the session measured only {listed(names)}: '{command}' judges {names[0]} alone"
 
 
 def _cut(line: str) -> str:

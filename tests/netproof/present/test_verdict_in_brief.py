@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
+from made_calls import called
 from made_text import printed
 
 from netproof.criteria import Finding, Level
 from netproof.present import verdict as shown
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def brief(judged) -> list[str]:
@@ -30,6 +35,25 @@ def test_the_state_is_first_then_the_culprit_and_each_failure_with_figure_limit_
     assert lines[-2].endswith("swap cables and ports one at a time")
     # Only the session's path and what to do may be longer.
     assert max(len(line) for line in [lines[0], *lines[2:-2], lines[-1]]) <= 120
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_its_commands_print(project, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    shown = r"netproof verdict ([^`]*)`[^`]*```\n(.*?)```"
+    blocks = re.findall(shown, (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    for arguments, block in blocks:
+        assert called("verdict", *arguments.split())[1] == block
+
+
+@pytest.mark.slow
+def test_where_a_whole_partition_was_not_measured_the_command_for_the_others_is_there(judge):
+    alone = "the session measured only gige: 'netproof verdict {} testbed:gige' judges gige alone"
+    path = ROOT / "tests" / "data" / "smoke" / "green.json"
+    assert brief(judge(path))[-2] == alone.format(path)
+    for whole in (judge(path, "testbed:gige"), judge("two-switches.json")):
+        assert not [line for line in brief(whole) if " only " in line]
 
 
 @pytest.mark.slow
