@@ -159,6 +159,9 @@ class TestTelling:
         suites = ElementTree.fromstring(_junit(night(text)))
         (error,) = suites.iter("error")
         assert error.get("message").startswith("node ")
+        # A test of one name each night.
+        (test,) = suites.iter("testcase")
+        assert test.get("name") == "night"
         assert [element.tag for element in suites.iter()] == [
             *("testsuites", "testsuite", "testcase", "error")
         ]
