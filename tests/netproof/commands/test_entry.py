@@ -174,7 +174,6 @@ def test_a_help_has_the_statuses_that_its_verb_returns():
         done = all(
             re.fullmatch(r"0|PASSED|CANNOT if .* else PASSED|_list.*", one) for one in returned
         )
-        # A report that is there already is read by one function for all experiments.
         assert done is (words in WITHOUT_VERDICT), words
 
 
