@@ -23,6 +23,7 @@ from netproof.measurement.counters import Sent
 from netproof.session import plan
 from netproof.session.measured import Launch, Measured, line_rate_of_case
 from netproof.site.partition import Partition
+from netproof.site.slurm import unfold
 
 T = TypeVar("T")
 
@@ -397,14 +398,22 @@ def last_words(errors: Path) -> str:
 def died_first(errors: Path) -> tuple[str, ...]:
     """The nodes on which ranks ended badly before Slurm began to end the others."""
     try:
-        lines = errors.read_text(errors="replace").splitlines()
+        return first_to_die(errors.read_text(errors="replace").splitlines())
     except OSError:
         return ()
+
+
+def first_to_die(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the nodes on which ranks ended badly first, by the messages of a step."""
     began = next((place for place, line in enumerate(lines) if _ENDING in line), len(lines))
     for several in (lines[:began], lines):
-        found = [_DIED.search(line) for line in several if not _AFTERMATH.search(line)]
-        if any(found):
-            return tuple(dict.fromkeys(one[1] for one in found if one is not None))
+        nodes: list[str] = []
+        for line in several:
+            found = None if _AFTERMATH.search(line) else _DIED.search(line)
+            with contextlib.suppress(NetproofError):
+                nodes += unfold(found[1]) if found else ()
+        if nodes:
+            return tuple(dict.fromkeys(nodes))
     return ()
 
 

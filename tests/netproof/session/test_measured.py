@@ -215,6 +215,12 @@ def test_a_crash_before_the_launch_that_counts_is_kept_and_does_not_fail_the_cas
     assert again(case) == case
 
 
+def test_ranks_that_ended_badly_on_two_nodes_name_both():
+    several = "srun: error: gige-[1-2]: tasks 0-1: Exited with exit code 1"
+    assert job_files.first_to_die([several]) == ("gige-1", "gige-2")
+    assert job_files.first_to_die(["srun: error: [[: task 0: Killed"]) == ()
+
+
 def test_a_launch_of_which_every_attempt_crashed_says_how_many_there_were(crashed_job, partition):
     record = crashed_job / "launches.tsv"
     lines = record.read_text().splitlines()
