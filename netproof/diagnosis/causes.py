@@ -26,6 +26,7 @@ from netproof.diagnosis.evidence import (
     PlaceKind,
     Sign,
     Sure,
+    crashes_on_one_node,
     first_reason,
     of_network,
     red_quantity,
@@ -327,14 +328,20 @@ def _whole(seen: PartitionView) -> Iterator[Culprit]:
 def _one_or_two(seen: PartitionView) -> Iterator[Culprit]:
     """Find one or two nodes that are in all red cases, or a slow pair without any to compare.
 
-    Nothing measured shows whether a node or the path between them is at fault.
+    Nothing measured shows whether a node or the path between them is at fault; nor, where all
+    cases ran there, whether it is the switch.
     """
     evidence = [one for one in seen.of(Sign.SLOW) if not one.asserted]
     red = _red_of_several(seen)
     shared = _in_all(seen, red)
+    ran_on = [{*seen.nodes_of[one.case]} for one in seen.ran if of_network(one)]
+    narrowed = not all({*shared} <= nodes for nodes in ran_on)
+    ran_on += [{*one.rounds.nodes} for one in seen.pairs if one.rounds.launches]
     if shared:
         kind = PlaceKind.PAIR if shared[1:] else PlaceKind.NODE
         why = "no red case ran without them, and nothing measured tells more"
+        if not narrowed:
+            why = "no case between nodes ran without them, passed or red"
         evidence.append(_of_red(Place(kind, fold(shared), shared), red, why))
     for one in _by_place(evidence):
         nodes = one.place.nodes
@@ -342,7 +349,11 @@ def _one_or_two(seen: PartitionView) -> Iterator[Culprit]:
         what = f"all {len(mine)} red cases between nodes ran there" if mine else ""
         between = "them" if nodes[1:] else "it and the others"
         where = f"{' or '.join(nodes)} or what is between {between}"
-        yield replace(one, detail=f"{where}: {what or 'slow with each other'}", red=mine)
+        if mine and {*shared} >= set().union(*ran_on):
+            where, what = f"{where}, or the whole switch", "no other nodes were measured"
+        detail = f"{where}: {what or 'slow with each other'}"
+        sure = narrowed or one.sure is not Sure.LIKELY
+        yield replace(one, detail=detail, red=mine, narrowed=sure)
 
 
 def _unexplained(seen: PartitionView) -> Iterator[Culprit]:
@@ -359,8 +370,9 @@ def _unexplained(seen: PartitionView) -> Iterator[Culprit]:
         )
         several = [counted(cases, "red case")] if cases else []
         several += [counted(jobs, "failed job")] if jobs else []
-        why = "the failure was seen; its cause is not known"
-        yield Culprit(place, evidence, Sure.SEEN, why, " and ".join(several), red=seen.red)
+        detail = "; ".join(filter(None, (" and ".join(several), crashes_on_one_node(seen))))
+        why = "the failure was seen, its cause was not"
+        yield Culprit(place, evidence, Sure.SEEN, why, detail, red=seen.red, narrowed=False)
 
 
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_bytes().decode())
@@ -418,13 +430,13 @@ def _by(cause: str, seen: PartitionView) -> Iterator[Culprit]:
         if place.kind is PlaceKind.SETTING:
             shown = fold(place.nodes)
         node = ", ".join(place.nodes) if 0 < len(place.nodes) <= 2 else place.name
+        names = {"node": node, "session": seen.session, "where": f"{seen.system}:{seen.name}"}
         yield replace(
             found,
             cause=cause,
             headline=texts["headline"].format(place=shown, detail=found.detail),
-            advice=texts["advice"].format(
-                node=node, session=seen.session, where=f"{seen.system}:{seen.name}"
-            ),
+            advice=texts["advice"].format(**names),
+            advice_here=texts.get("advice_here", texts["advice"]).format(**names),
             rules_out=texts["rules_out"].format(node=node),
         )
 

@@ -22,6 +22,7 @@ from netproof.measurement.landmarks import LATENCY_BELOW
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
+from netproof.session.job_files import first_to_die
 from netproof.session.measured import Launch, Measured
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.pair_rounds import PairRounds
@@ -172,8 +173,9 @@ class Culprit:
     ``sure``, ``why``: the confidence and its reason; ``evidence``: that of the cause first;
     ``detail``: text for the headline; ``alternatives``: other explanations, in words, and
     ``distinguish_by`` the measurement that distinguishes them; ``red``: failed cases that it
-    explains; ``cause``: its name in
-    ``causes.toml``; ``headline``, ``advice``, ``rules_out``: a sentence each.
+    explains; ``narrowed``: whether the evidence singles out the place; ``cause``: its name in
+    ``causes.toml``; ``headline``, ``advice``, ``rules_out``: a sentence each; ``advice_here``: what
+    to do where the reasons stand beside it.
     """
 
     place: Place
@@ -184,9 +186,11 @@ class Culprit:
     alternatives: tuple[str, ...] = ()
     distinguish_by: str = ""
     red: tuple[CaseVerdict, ...] = ()
+    narrowed: bool = True
     cause: str = "unexplained"
     headline: str = ""
     advice: str = ""
+    advice_here: str = ""
     rules_out: str = ""
     since: Since = NO_EARLIER
 
@@ -235,6 +239,8 @@ class PartitionView:
         self.ran = [one for one in self.cases if one.result is not None]
         self.measured = [one.measured for one in self.ran if one.measured is not None]
         self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]
+        self.crashes = [crash for one in self.pairs for crash in one.rounds.crashes]
+        self.crashes += [crash for one in self.measured for crash in one.crashes]
         self.findings = [one for one in verdict.nodes if one.partition == partition]
         self.coverage = [one for one in verdict.coverage if one.partition == partition]
         self.skipped = [one for case, one in verdict.skipped if case.partition == partition]
@@ -487,9 +493,7 @@ def _of_requeues(view: PartitionView) -> Iterator[Evidence]:
 
 def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
     """Yield a node if it alone has ranks that die first."""
-    crashes = [crash for one in view.pairs for crash in one.rounds.crashes]
-    crashes += [crash for one in view.measured for crash in one.crashes]
-    located = [crash for crash in crashes if crash.died_on]
+    located = [crash for crash in view.crashes if crash.died_on]
     on = {node for crash in located for node in crash.died_on}
     if len(on) == 1 and len(located) >= LEAST_LAUNCHES and len(view.nodes) > 1:
         (node,) = on
@@ -687,6 +691,25 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
                 one.rounds.environment,
                 asserted=False,
             )
+
+
+_CRASHED = re.compile(r"(\S+\.err): [^:]* ended with status(.*?)(?=; \S+\.err: |$)")
+"""A launch that ended badly, in the reason of a failed job or case, and its last words."""
+
+
+def crashes_on_one_node(view: PartitionView) -> str:
+    """Return how many crashes name one node, by records and reasons; '' if none or several do."""
+    reasons = [*view.failed_jobs, *(fault for one in view.red for fault in one.faults)]
+    crashes = {one[1]: one[2] for why in reasons for one in _CRASHED.finditer(why)}
+    died_on = [one.died_on for one in view.crashes]
+    died_on += [first_to_die(words.split(" | ")) for words in crashes.values()]
+    nodes = {node for several in died_on for node in several}
+    if len(nodes) != 1 or len(view.nodes) < 2:
+        return ""
+    count = sum(map(bool, died_on))
+    but = "too few to accuse it" if count < LEAST_LAUNCHES else "which may be the program's fault"
+    shown = f"{count} of {len(died_on)}, {but}, so measure on other nodes"
+    return f"crashes of tasks on {nodes.pop()}: {shown}"
 
 
 def _of_streams(view: PartitionView) -> Iterator[Evidence]:

@@ -30,9 +30,13 @@ def blocks(diagnosis: Diagnosis) -> Iterator[Block]:
         yield facts(culprit)
     others = [f"{one.headline}: {one.advice}" for one in diagnosis.culprits[WHOLE:]]
     yield Sentences(others, f"Besides: {counted(len(others), 'place')}", "failed", folded=True)
-    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE and diagnosis.next_steps:
+    inconclusive = diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE
+    if inconclusive and diagnosis.next_steps:
         yield {"do": list(diagnosis.next_steps)}
-    several = {"Ruled out": diagnosis.ruled_out, "Not known": diagnosis.not_known}
+    deciding = diagnosis.incomplete if inconclusive else ()
+    besides = [one for one in diagnosis.not_known if one not in deciding]
+    several = {"Ruled out": diagnosis.ruled_out, "Not known, so inconclusive": deciding}
+    several["Not known besides" if deciding else "Not known"] = tuple(besides)
     for what, sentences in several.items():
         shown = first(sentences, NOTES, "{} more, which --format json has")
         yield Sentences(shown, f"{what}: {len(sentences)}", folded=True)
@@ -40,12 +44,15 @@ def blocks(diagnosis: Diagnosis) -> Iterator[Block]:
 
 def headline(diagnosis: Diagnosis) -> str:
     """Return the result of the diagnosis, in a sentence."""
-    word = f"something is wrong at {counted(len(diagnosis.culprits), 'place')}"
-    if diagnosis.outcome is not DiagnosisOutcome.FOUND:
-        nothing = diagnosis.outcome is DiagnosisOutcome.NOTHING
-        word = "nothing wrong was found" if nothing else "inconclusive"
-        if nothing and diagnosis.not_known:
-            word += " in what was measured"
+    places = sum(one.cause != "unexplained" for one in diagnosis.culprits)
+    word = f"something is wrong at {counted(places, 'place')}" if places else "something is wrong"
+    if places < len(diagnosis.culprits):
+        word += ", and some failures are unexplained" if places else ", and nothing explains it"
+    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE:
+        several = first(diagnosis.incomplete, 1, "{} more")
+        word = f"nothing found, but not everything is known ({'; '.join(several)})"
+    elif diagnosis.outcome is DiagnosisOutcome.NOTHING:
+        word = "nothing wrong was found" + " in what was measured" * bool(diagnosis.not_known)
     text = f"{diagnosis.partition}: {word}"
     cases = diagnosis.cases + diagnosis.unmeasured
     text += f"; {diagnosis.passed} of {counted(cases, 'case')} passed" if cases else ""
@@ -57,6 +64,7 @@ def headline(diagnosis: Diagnosis) -> str:
 def facts(culprit: Culprit) -> dict[str, list[str]]:
     """Return the findings on a culprit by their labels."""
     sure = culprit.sure.value if culprit.sure is not Sure.STATISTICAL else "by statistics"
+    sure = sure if culprit.narrowed else "not known"
     seen = first([one.sentence for one in culprit.evidence], EVIDENCE, "{} more")
     found = {"seen": seen, "how sure": [f"{sure}: {culprit.why}"], "since": [str(culprit.since)]}
     if culprit.consequences:

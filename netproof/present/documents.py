@@ -375,7 +375,7 @@ KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     ),
     "Coverage": lambda one: _own(one) | some(one, "failed", "short", "known", sentence=str),
     "Culprit": _of(
-        *("why", "alternatives", "cause", "sure", "sentence=headline"),
+        *("why", "alternatives", "cause", "sure", "narrowed", "sentence=headline"),
         *("failed_cases=consequences", "do=advice", "place", "evidence", "distinguish_by?"),
         *("since", "rules_out?"),
     ),

@@ -12,7 +12,7 @@ from rich.text import Text
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.findings import figure, over_common
-from netproof.diagnosis.diagnosis import diagnose, next_step, partitions_of
+from netproof.diagnosis.diagnosis import Diagnosis, diagnose, next_step, partitions_of
 from netproof.errors import grouped
 from netproof.measurement.disturbance import NodeCost
 from netproof.measurement.landmarks import peaks_in_words
@@ -240,7 +240,7 @@ _LEGEND = (
 def verdict_blocks(report: Report) -> Iterator[Block]:
     """Yield what to do, what was tested, key figures, the diagnosis, and all sentences."""
     judged, verdict = report.judged, report.judged.verdict
-    diagnoses = diagnose(judged) if partitions_of(judged) else ()
+    diagnoses = [*map(_beside_reasons, diagnose(judged))] if partitions_of(judged) else []
     found = [(one.culprits, one.next_steps) for one in diagnoses]
     if verdict.status != PASSED and (step := next_step(verdict, found)):
         yield f"Next: {step}."
@@ -253,6 +253,12 @@ def verdict_blocks(report: Report) -> Iterator[Block]:
         yield Cell("Diagnosis", "heading")
         yield from chain.from_iterable(map(diagnosis.blocks, diagnoses))
     yield from sentences(judged, report.links)
+
+
+def _beside_reasons(one: Diagnosis) -> Diagnosis:
+    """Return a diagnosis whose advice points at no other answer for the reasons."""
+    several = tuple(replace(each, advice=each.advice_here) for each in one.culprits)
+    return replace(one, culprits=several)
 
 
 def beside(report: Report) -> Iterator[Part]:

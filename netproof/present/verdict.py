@@ -55,6 +55,9 @@ _LINE = 120
 _FOLDERS = re.compile(r"(?<![^\s'])/(?:[^\s/]+/)+")
 """Folders of an absolute path, which leave no room for the reason."""
 
+_ERRORS = re.compile(r"(?<!\S)/\S+/(\S+)\.err: \1( ended with status [^;]+; it( said))?")
+"""Path and name of a step, and its status if it said more."""
+
 _BRIEF = {"failed": 5, "inconclusive": 4, "warned": 3}
 """Lines of the worst kind that was found; all others are counted."""
 
@@ -118,7 +121,9 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
     if len(measured) > _PARTITIONS:
         nodes = f"{sum(count for count, _, _ in every)} on {len(measured)} partitions"
     yield f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}"
-    yield Sentences([_cut(f"culprit: {one}") for one in culprits[:2]], look="strong")
+    marks = ("" if one.startswith("unexplained: ") else "culprit: " for one in culprits)
+    places = [_cut(f"{mark}{one}") for mark, one in zip(marks, culprits, strict=True)]
+    yield Sentences(places[:2], look="strong")
     kinds = {one.name: one for one in sentences(judged)}
     left = {name: len(kinds[name].sentences) for name in _BRIEF}
     # What is worse leaves the milder ones to be counted.
@@ -136,7 +141,7 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
         ("more failure", ""): left["failed"],
         ("inconclusive finding", ""): left["inconclusive"],
         ("warning", ""): left["warned"],
-        ("more culprit", ""): len(culprits[2:]),
+        ("more place", " that diagnosis names"): len(places[2:]),
         ("note", ""): len(verdict.notes),
         ("difference", " between nodes"): len(verdict.beyond_nodes),
         ("benchmark", " not available"): len(not_available(verdict.absences)),
@@ -166,7 +171,8 @@ def _cut(line: str) -> str:
     """Return a line that is no longer than ``_LINE``, without folders, cut between words."""
     if len(line) <= _LINE:
         return line
-    return textwrap.shorten(_FOLDERS.sub("…/", line), _LINE, placeholder=" …")
+    line = _FOLDERS.sub("…/", _ERRORS.sub(r"\1\3", line))
+    return textwrap.shorten(line, _LINE, placeholder=" …")
 
 
 def _figure(judged: CaseVerdict, finding: Finding) -> str:

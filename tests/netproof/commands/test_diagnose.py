@@ -40,9 +40,26 @@ def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
 def test_what_is_inconclusive_is_3_with_what_is_missing(call):
     status, out, _ = call("testbed:gige", str(SESSIONS / "healthy.json"))
     assert status == 3
-    assert "gige: inconclusive" in out
+    why = "how many nodes there are: the session does not have what Slurm said"
+    assert f"gige: nothing found, but not everything is known ({why}; " in out
+    deciding, besides = out.partition("Not known besides: 3")[::2]
+    assert "Not known, so inconclusive: 3\n" in deciding
+    assert why in deciding
+    assert "whether nodes are alike" in besides
     assert "no rounds of pairs were measured" in " ".join(out.split())
     assert "fast-ethernet" not in out
+
+
+@pytest.mark.slow
+def test_what_nothing_explains_is_no_culprit_and_is_not_seen_directly(call):
+    _, out, _ = call(str(SESSIONS / "faulty.json"))
+    first, named, *lines = out.splitlines()
+    assert first.startswith(
+        "gige: something is wrong, and nothing explains it; 5 of 8 cases passed"
+    )
+    crashes = "crashes of tasks on gige-2: 2 of 2, too few to accuse it, so measure on other nodes"
+    assert named == f"1 unexplained: gige: 3 red cases; {crashes}"
+    assert "how sure  not known: the failure was seen, its cause was not" in lines
 
 
 @pytest.mark.slow

@@ -554,6 +554,32 @@ def test_too_many_crashes_on_several_nodes_are_not_explained():
     assert "9 of 20 launches crashed" in culprit.evidence[0].sentence
 
 
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (["gige-2"] * 2, "gige-2: 2 of 2, too few to accuse it, so measure on other nodes"),
+        (
+            ["gige-2"] * 3,
+            "gige-2: 3 of 3, which may be the program's fault, so measure on other nodes",
+        ),
+        (["gige-2", ""], "gige-2: 1 of 2, too few to accuse it, so measure on other nodes"),
+        (["gige-2", "gige-1"], ""),
+        (["gige-[1-2]"] * 2, ""),
+    ],
+)
+def test_crashes_that_name_one_node_are_said_and_do_not_accuse_it(nodes, said):
+    ended = "fail in sanity: /job/{0}.1.err: {0}.1 ended with status 143; it said: {1} | srun: done"
+    named = [f"srun: error: {on}: task 1: Exited with exit code 139" for on in nodes]
+    functions = ("Bcast", "Allreduce", "Barrier")
+    cases = [
+        unmeasured(one, ended.format(one, on)) for one, on in zip(functions, named, strict=False)
+    ]
+    culprit = only(**healthy(cases=[*cases, judged_case(subject())]))
+    assert (culprit.cause, culprit.place.nodes, culprit.narrowed) == ("unexplained", (), False)
+    more = f"; crashes of tasks on {said}" if said else ""
+    assert culprit.headline == f"unexplained: gige: {len(nodes)} red cases{more}"
+
+
 def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
     nodes = {"gige-2": "down* (Not responding)", "gige-3": "idle"}
     requeued = provenance.requeues("ImbJob (job 7)", [nodes])
@@ -780,6 +806,27 @@ def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_
     assert "every node" not in words
     assert "rounds of pairs clear gige-[1-4] by rate alone" in found.ruled_out
     assert found.not_known == (BELOW_A_DOUBLING,)
+
+
+@pytest.mark.parametrize(
+    ("on", "pairs", "narrowed", "said"),
+    [
+        (NODES[:2], [], False, "them, or the whole switch: no other nodes were measured"),
+        (NODES[:2], [rounds()], False, "them: all 2 red cases between nodes ran there"),
+        (NODES[2:], [], True, "them: all 2 red cases between nodes ran there"),
+    ],
+)
+def test_nodes_that_every_case_ran_on_are_not_singled_out_by_the_red_ones(
+    on, pairs, narrowed, said
+):
+    cases = [
+        *red_everywhere(on=(NODES[:2],) * 2),
+        judged_case(subject(environment="openmpi5", on=on)),
+    ]
+    culprit = only(**healthy(cases=cases, of_pairs=pairs))
+    assert culprit.headline == f"gige-1 or gige-2 or what is between {said}"
+    assert culprit.narrowed is narrowed
+    assert ("no case between nodes ran without them" in culprit.why) is not narrowed
 
 
 def test_pairs_that_were_judged_by_rate_alone_say_nothing_of_a_latency_that_is_red():

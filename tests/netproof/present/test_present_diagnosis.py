@@ -74,8 +74,21 @@ def test_what_is_inconclusive_has_a_next_step_where_nothing_else_was_found():
     )
     assert "do  measure again" in lines_of(other)
     assert documents.plain(other)["next_steps"] == ["measure again"]
+    assert lines_of(other)[0].startswith(
+        "gige: nothing found, but not everything is known (a reason); "
+    )
     found = dataclasses.replace(other, culprits=(culprit(),))
     assert not any("measure again" in line for line in lines_of(found))
+
+
+def test_failures_without_a_cause_are_not_counted_as_places():
+    other = dataclasses.replace(culprit(), cause="unexplained", narrowed=False)
+    for found, words in (
+        ((culprit(), other), "something is wrong at 1 place, and some failures are unexplained; "),
+        ((other,), "something is wrong, and nothing explains it; "),
+    ):
+        assert shown.headline(diagnosis(*found)).startswith(f"gige: {words}")
+    assert shown.facts(other)["how sure"][0].startswith("not known: ")
 
 
 def test_one_culprit_has_its_evidence_certainty_remedy_and_alternatives():

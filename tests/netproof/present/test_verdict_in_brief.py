@@ -12,6 +12,8 @@ from made_text import printed
 
 from netproof.criteria import Finding, Level
 from netproof.present import verdict as shown
+from netproof.present.html.report import Report
+from netproof.present.session import verdict_blocks
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,7 +27,10 @@ def test_the_state_is_first_then_the_culprit_and_each_failure_with_figure_limit_
     lines = brief(judge("sick.json", "testbed:gige"))
     assert lines[0] == "FAILED: 0 of 52 cases passed, 4 failed, 48 did not run"
     assert lines[1].startswith("nodes: 2 of 4 on gige; session ")
-    assert lines[2].startswith("culprit: gige-1 or gige-2")
+    assert lines[2] == (
+        "culprit: gige-1 or gige-2 or what is between them, or the whole switch:"
+        " no other nodes were measured"
+    )
     case, nodes = "gige mpich NetPIPE tcp inter-node oneway", "gige-1, gige-2"
     assert f"FAIL {case}: jump 16.5 at 48 KiB, limit 10, {nodes}" in lines[3:8]
     assert "6 inconclusive findings, " in lines[-3]
@@ -54,6 +59,20 @@ def test_where_a_whole_partition_was_not_measured_the_command_for_the_others_is_
     assert brief(judge(path))[-2] == alone.format(path)
     for whole in (judge(path, "testbed:gige"), judge("two-switches.json")):
         assert not [line for line in brief(whole) if " only " in line]
+
+
+@pytest.mark.slow
+def test_what_nothing_explains_is_no_culprit_and_a_line_that_is_cut_has_what_srun_said(judge):
+    lines = brief(judge("faulty.json"))
+    assert not [line for line in lines if line.startswith("culprit: ")]
+    assert lines[2].startswith("unexplained: gige: 3 red cases; crashes of tasks on gige-2: 2 of 2")
+    (bcast,) = (line for line in lines if "IMB Bcast" in line)
+    assert ": Bcast.1 said: srun: error: gige-2: task 1: Exited" in bcast
+    assert len(bcast) <= 120
+    last = "read the reasons under 'What failed or did not run'"
+    text = printed(verdict_blocks(Report(judge("faulty.json"))), 300)
+    assert f"Next: {last}." in text
+    assert "netproof verdict --all" not in text
 
 
 @pytest.mark.slow
