@@ -28,6 +28,11 @@ from netproof.measurement.counters import Counters
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Link
 
+_ON_ONE_NODE = (
+    "look at other load on the node, at where the ranks are bound, and at thresholds of shared"
+    " memory"
+)
+
 
 class Layer(StrEnum):
     """Layer that a time is likely to belong to, where advice looks."""
@@ -36,12 +41,17 @@ class Layer(StrEnum):
     COLLECTIVE = "collective"
     INSIDE = "inside"
     DEVICE = "device"
+    UNKNOWN = "network or inside"
 
-    def advice(self, network: str) -> str:
-        """Return where to look; ``network``: for messages between two nodes."""
+    def advice(self, network: str, inside: str = _ON_ONE_NODE) -> str:
+        """Return where to look; for messages between two nodes, and for those inside one."""
+        if self is Layer.INSIDE:
+            return inside
         if self is Layer.COLLECTIVE:
             # Losses are still possible, and come second.
             return f"{_ADVICE[self]}. Then {network}"
+        if self is Layer.UNKNOWN:
+            return f"{network}. If its ranks shared a node, {inside}"
         return _ADVICE.get(self, network)
 
 
@@ -50,8 +60,6 @@ _ADVICE = {
     " MPICH_GPU_*, GDRCopy)",
     Layer.COLLECTIVE: "look at the library's choice of algorithm (--mca coll of Open MPI,"
     " MPIR_CVAR_* of MPICH, I_MPI_ADJUST_* of Intel MPI)",
-    Layer.INSIDE: "look at other load on the node, at where the ranks are bound, and at thresholds"
-    " of shared memory",
 }
 
 

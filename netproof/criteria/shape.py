@@ -26,9 +26,10 @@ from netproof.criteria.findings import (
     in_common,
     ranges_in_words,
     rate_in_words,
+    then,
     undefined,
 )
-from netproof.criteria.interface import CaseCurves, Criterion, Layer
+from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.measurement import interval as intervals
 from netproof.measurement.case import Curve, medians
 
@@ -93,7 +94,7 @@ def inversion(case: CaseCurves, settings: Bounds) -> Iterable[Finding]:
     if not case.has_sizes:
         return ()
     rounded = sorted(
-        (_rounded_to_zero(launch, size, case.where) for launch, size in case.at_least),
+        (_rounded_to_zero(launch, size, case) for launch, size in case.at_least),
         key=lambda one: one.level is Level.FAIL,
     )
     worst_rounded = {one.size: one for one in rounded}.values()
@@ -140,7 +141,7 @@ def _inversions(times: Mapping[int, float]) -> AtSizes:
     return dict(reversed(found.items()))
 
 
-def _rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
+def _rounded_to_zero(curve: Curve, size: int, case: CaseCurves) -> Finding:
     """Judge a size whose rate was printed as 0, where ``curve`` has the least possible time.
 
     It fails if a larger message took less, by whatever factor: where sizes double, rounding cannot
@@ -155,12 +156,14 @@ def _rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
     fastest = min(range(place, len(curve.sizes)), key=curve.time_us.__getitem__)
     factor, faster = least / curve.time_us[fastest], curve.sizes[fastest]
     if factor <= 1 + ROUNDING:
-        return undefined("inversion", where, f"{reason}; how long is not known", size=size)
+        return undefined("inversion", case.where, f"{reason}; how long is not known", size=size)
     reason += (
         f", at least {factor:.3g} times the {curve.time_us[fastest]:.4g} µs of one of {faster}"
-        " bytes. Look for lost packets or a timer that small messages wait for"
+        " bytes"
     )
-    found = Finding("inversion", Level.FAIL, where, reason, size, value=factor, bound=1.0)
+    advice = "look for lost packets or a timer that small messages wait for"
+    reason += then(case.layer.advice(advice))
+    found = Finding("inversion", Level.FAIL, case.where, reason, size, value=factor, bound=1.0)
     return replace(found, compared_sizes=(faster,))
 
 
@@ -384,20 +387,17 @@ def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
         f"the bandwidth falls from {figure(rates[peak])} MB/s at {peak} bytes to"
         f" {figure(rates[sizes[-1]])} MB/s at {sizes[-1]} bytes, and stays down from {down}"
         f" bytes on: {value:.3g} times less",
-        _DECLINE_ADVICE.get(case.layer) or case.layer.advice(_DECLINE_ADVICE[Layer.NETWORK]),
+        case.layer.advice(
+            "look at the protocol of large messages, at memory that is registered again for each,"
+            " and at flow control",
+            "messages may outgrow a cache: look at the library's way of copying large ones",
+        ),
         interval=interval,
         decided=decided,
         size=down,
         others=tuple(size for size in sizes if size > down),
         compared_sizes=(peak,),
     )
-
-
-_DECLINE_ADVICE = {
-    Layer.NETWORK: "look at the protocol of large messages, at memory that is registered again for"
-    " each, and at flow control",
-    Layer.INSIDE: "messages may outgrow a cache: look at the library's way of copying large ones",
-}
 
 
 CRITERIA = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from netproof.benchmarks import outputs, registry
 from netproof.benchmarks.collectives import OF_ONE_RANK
-from netproof.benchmarks.interface import ONE_WAY, Function
+from netproof.benchmarks.interface import ONE_WAY, Function, MpiBenchmark
 from netproof.criteria import Finding, Level
 from netproof.criteria.consistency import LAUNCHES
 from netproof.criteria.findings import (
@@ -497,17 +497,22 @@ def _stands_for_line(function: Function | None) -> int:
 
 
 def _layer(kind: CurveKind, function: Function | None, curve: Curve, link: Link | None) -> Layer:
-    """Return what the times of a curve are likely of, for advice."""
+    """Return what the times of a curve are likely of, for advice.
+
+    Without a link, shares of a time of MPI do not show where its ranks ran.
+    """
     if _DEVICE.search(kind.remark):
         return Layer.DEVICE
-    if link is not None and kind.ranks == 2:
+    if link is not None and (kind.ranks == 2 or link.transport in INSIDE):
         return Layer.INSIDE if link.transport in INSIDE else Layer.NETWORK
     if not _is_share(function) and 0 < min(curve.time_us) < OF_MEMORY_US:
         return Layer.INSIDE
     if function is None:
         return Layer.NETWORK if kind.ranks == 2 else Layer.COLLECTIVE
-    paired = function.rated or function.pair or function.pairs
-    return Layer.NETWORK if paired else Layer.COLLECTIVE
+    if not (function.rated or function.pair or function.pairs):
+        return Layer.COLLECTIVE
+    of_mpi = isinstance(registry.named(kind.benchmark), MpiBenchmark)
+    return Layer.UNKNOWN if link is None and of_mpi and _is_share(function) else Layer.NETWORK
 
 
 def _in_short(judged: CurveVerdict) -> CurveVerdict:
