@@ -424,17 +424,18 @@ def _of_range(
         value = median(own) / median(theirs) - 1
         worst = max(span, key=ratios.__getitem__)
         # A time without messages, or of an empty one, has no size to name.
-        where, by = f" at {span[0]} bytes" if worst else "", f"{_percent(value)} %"
+        where, by, more = f" at {span[0]} bytes" if worst else "", _percent(value), ""
         if len(span) > 1:
-            shares = [ratios[size] - 1 for size in span]
             where = f" from {span[0]} to {span[-1]} bytes"
-            by = f"{_percent(min(shares))} to {_percent(max(shares))} %, {by} on average, most at"
-            by += f" {worst} bytes"
+            least, most = (_percent(one(map(ratios.__getitem__, span)) - 1) for one in (min, max))
+            if least != most:
+                more = f", {by} % on average, most at {worst} bytes"
+                by = f"{least} to {most}"
         if interval is not None:
             interval = (interval[0] - 1, interval[1] - 1)
-            by += f" (95% interval {_percent(interval[0])} to {_percent(interval[1])} %)"
+            more += f" (95% interval {_percent(interval[0])} to {_percent(interval[1])} %)"
         level, bound = settings.level(value, interval)
-        reason = f"slower than {other.name}{where}, by {by}; {how}"
+        reason = f"takes {by} % longer than {other.name}{where}{more}; {how}"
         if level in (*FLAGGED, Level.INCONCLUSIVE) and bound is not None:
             reason += f" (flagged above {_percent(bound)} %)"
         yield Finding(

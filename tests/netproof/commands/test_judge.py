@@ -54,6 +54,13 @@ def test_a_healthy_file_passes_and_says_that_nothing_was_compared():
     assert "nothing was compared: --against names other files, --as configurations" in said
 
 
+def test_the_help_shows_how_to_name_launches_and_a_yardstick():
+    _, said = judge("--help")
+    assert "judge bw.1.out bw.2.out bw.3.out --as 'bw.{launch}.out'" in said
+    assert "judge new --against old --fail-above 10%" in said
+    assert "longer by more, 10% of the other's time" in said
+
+
 class TestCutOff:
     """Whole tables of a cut output are judged, and the cut one is a fault at its line."""
 
@@ -272,8 +279,8 @@ class TestAgainst:
         for arguments in ((new.parent, "--against", old.parent), (new, "--against", old)):
             status, said = judge(*arguments, "--fail-above", "10%")
             assert status == 1
-            sets = f"{arguments[0]} OSU latency 2 ranks: slower than {arguments[2]}"
-            assert f"FAIL {sets} from 4 to 32 bytes, by 100 to 100 %" in said
+            sets = f"{arguments[0]} OSU latency 2 ranks: takes 100 % longer than {arguments[2]}"
+            assert f"FAIL {sets} from 4 to 32 bytes; one launch each" in said
             assert judge(*arguments)[0] == 0
 
     def test_a_second_set_that_is_slower_or_sick_fails_nothing(self, tmp_path):

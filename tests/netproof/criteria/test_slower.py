@@ -104,7 +104,7 @@ def test_ranges_of_either_one_are_named_with_their_sizes():
     assert (second.where, second.against) == ("b", "a")
     assert second.sizes() == (16384, 32768, 65536, 131072)
     assert (first.value, second.value) == pytest.approx((1, 1))
-    assert "slower than b from 4 to 32 bytes, by 100 to 100 %" in first.reason
+    assert "takes 100 % longer than b from 4 to 32 bytes; one launch each" in first.reason
 
 
 def test_it_is_said_how_sure_launches_are_of_it():
@@ -156,7 +156,7 @@ def test_sizes_below_4_bytes_count_where_there_are_no_others():
     (only,) = found(one, other)
     assert only.sizes() == (0,)
     assert only.value == pytest.approx(2.79 / 0.35 - 1)
-    assert "slower than b, by 697 %" in only.reason
+    assert "takes 697 % longer than b;" in only.reason
 
 
 def test_a_placement_that_differs_is_suspected_and_is_no_failure():
