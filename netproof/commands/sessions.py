@@ -402,6 +402,8 @@ def judge(
     if baseline is not None and pattern is None and names is None:
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
     of_path = None if pattern is None else file_names.Pattern(pattern, of_sets=bool(against))
+    if of_path is not None:
+        of_path.insist_on_one(file_names.files_in(there))
     sets = file_names.Sets(files, against, of_path) if against else None
     named = sets or (of_path if names is None else file_names.NameList(names))
     if link is None and (mtu is not None or transport is not Transport.TCP):

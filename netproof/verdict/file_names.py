@@ -8,6 +8,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 
@@ -33,8 +34,9 @@ class Pattern:
 
     A name stands for one or more characters but ``/``, ``*`` for any of them; what stands before
     ``{launch}`` or ``*`` takes as much as it can. An extension of the file may follow. Without a
-    part of the configuration, the pattern is its name. ``of_sets``: the configurations are known.
-    Raises NetproofError for a pattern without a name, with one twice, or with two that touch.
+    part of the configuration, that is what stands before the first name. ``of_sets``: the
+    configurations are known. Raises NetproofError for a pattern without a name, with one twice, or
+    with two that touch.
     """
 
     def __init__(self, text: str, *, of_sets: bool = False) -> None:
@@ -66,18 +68,38 @@ class Pattern:
         parts.append(re.escape(text[at:]))
         self._pattern = re.compile(f"(?:.*/)?{''.join(parts)}")
 
-    def of(self, path: Path) -> tuple[str, str]:
-        """Return a file's configuration and benchmark; NetproofError where it does not fit."""
+    def insist_on_one(self, paths: Sequence[Path]) -> None:
+        """Raise NetproofError with the nearest file where none fits."""
+
+        def alike(path: Path) -> float:
+            end = "/".join(path.parts[-self.text.count("/") - 1 :])
+            return SequenceMatcher(None, self.text, end).ratio()
+
+        if paths and not any(map(self.fits, paths)):
+            nearest = max(paths, key=alike)
+            raise NetproofError(
+                f"--as {self.text}: fits no file; {nearest} is the nearest: a name stands for"
+                " anything but /"
+            )
+
+    def fits(self, path: Path) -> re.Match[str] | None:
+        """Return the parts of a file's path, None where it does not fit."""
         text = str(path)
         dots = [at for at, letter in enumerate(text) if letter == "."]
         extended = len(_EXTENSIONS.sub("", text))
         for end in (*(dot for dot in dots if dot >= extended), len(text)):
             if found := self._pattern.fullmatch(text, 0, end):
-                break
-        else:
+                return found
+        return None
+
+    def of(self, path: Path) -> tuple[str, str]:
+        """Return a file's configuration and benchmark; NetproofError where it does not fit."""
+        found = self.fits(path)
+        if found is None:
             raise NetproofError(f"{path}: does not fit --as {self.text}")
         parts = [found[name] for name in self.names if name not in NO_CONFIGURATION]
-        return " ".join(parts) or self.text, found[BENCHMARK] if BENCHMARK in self.names else ""
+        fixed = _NAME.split(self.text, maxsplit=1)[0].rstrip("/._-") or "these files"
+        return " ".join(parts) or fixed, found[BENCHMARK] if BENCHMARK in self.names else ""
 
 
 class NameList:

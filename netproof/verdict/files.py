@@ -32,7 +32,7 @@ from netproof.errors import NetproofError, ParseError, grouped
 from netproof.measurement.case import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
-from netproof.verdict.file_names import NameList, Pattern, Sets, differing_in_a_number
+from netproof.verdict.file_names import LAUNCH, NameList, Pattern, Sets, differing_in_a_number
 
 ONLY_TOO_FAST = LineRateSettings()
 OF_FILES = replace(ONLY_TOO_FAST, warn_below=0.8, fail_below=0.5)
@@ -268,15 +268,20 @@ def _read(
     return found, faults, notes
 
 
-def _named_where_needed(found: _Launches, notes: dict[str, None]) -> _Launches:
+def _named_where_needed(
+    found: _Launches, paths: Sequence[Path], notes: dict[str, None]
+) -> _Launches:
     """Return launches by kinds without the names of files, unless a set has several of a kind."""
     bare = {kind: replace(kind, named="") for _, kind in found}
     count = Counter((configuration, bare[kind]) for configuration, kind in found)
     several = {kind for (_, kind), number in count.items() if number > 1}
+    # A launch alone fits the name of every file.
+    patterns = map(Pattern, (*differing_in_a_number(paths), f"{{{LAUNCH}}}"))
+    fitting = next(one.text for one in patterns if all(map(one.fits, paths)))
     for kind in several:
         notes[
             f"{kind}: several files of a set are compared by their names; if they are launches, say"
-            " so: --as 'run{launch}.out', for run1.out"
+            f" so: --as '{fitting}'"
         ] = None
     return {
         (configuration, kind if bare[kind] in several else bare[kind]): launches
@@ -317,7 +322,7 @@ def judge(
     if isinstance(named, Sets):
         yardstick = baseline = named.against
         if named.by_name:
-            found = _named_where_needed(found, notes)
+            found = _named_where_needed(found, paths, notes)
     compared = 0 if named is None else len({configuration for configuration, _ in found})
     differ = Above(DIFFER if fail_above is None else min(DIFFER, fail_above), fail_above)
     of_line = None if least_share is None else replace(ONLY_TOO_FAST, fail_below=least_share)

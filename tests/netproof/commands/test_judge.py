@@ -187,15 +187,16 @@ def written(folder: Path, names: str, dip: float = 1) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("names", "pattern"),
+    ("names", "pattern", "name"),
     [
-        ("sw1-bw.1.out sw1-bw.2.out sw1-bw.3.out", "sw1-bw.{launch}.out"),
-        ("run1/bw.out run2/bw.out run3/bw.out", "run{launch}/bw.out"),
+        ("sw1-bw.1.out sw1-bw.2.out sw1-bw.3.out", "sw1-bw.{launch}.out", "sw1-bw"),
+        ("old/bw.1.out old/bw.2.out old/bw.3.out", "bw.{launch}.out", "bw"),
+        ("run1/bw.out run2/bw.out run3/bw.out", "run{launch}/bw.out", "run"),
     ],
 )
 @pytest.mark.parametrize(("dip", "status"), [(0.6, 3), (1, 0)])
 def test_files_that_look_like_launches_are_no_plain_pass_if_they_would_fail_as_such(
-    tmp_path, names, pattern, dip, status
+    tmp_path, names, pattern, name, dip, status
 ):
     paths = written(tmp_path, names, dip)
     how = f"f they are launches of one configuration, say so: --as '{pattern}'"
@@ -205,7 +206,9 @@ def test_files_that_look_like_launches_are_no_plain_pass_if_they_would_fail_as_s
     assert "launches of one" not in judge(*others)[1]
     ended, said = judge(*paths, "--as", pattern)
     assert ended == (1 if status else 0)
-    assert f"{pattern} was read from 3 files, {paths[0]} to {paths[2]}" in said
+    assert f" {name} was read from 3 files, {paths[0]} to {paths[2]}" in said
+    if "/" not in pattern:
+        assert "these files was read" in judge(*paths, "--as", "{launch}")[1]
 
 
 @pytest.mark.parametrize(
@@ -297,9 +300,17 @@ class TestAgainst:
             self.write(tmp_path / "old" / f"{name}.txt")
         status, said = judge(tmp_path / "new", "--against", tmp_path / "old", "--fail-above", "10%")
         assert status == 1
-        assert "(inside.txt): slower than" in said
-        assert "(between.txt): slower" not in said
-        assert "several files of a set are compared by their names; if they are launches" in said
+        assert "(inside.txt): takes 100 % longer than" in said
+        assert "(between.txt): takes" not in said
+        assert "names; if they are launches, say so: --as '{launch}'" in said
+
+    def test_the_hint_on_launches_has_the_names_of_the_files(self, tmp_path):
+        for name in ("new/bw.1", "new/bw.2", "old/bw.1", "old/bw.2"):
+            self.write(tmp_path / f"{name}.out")
+        sets = (tmp_path / "new", "--against", tmp_path / "old")
+        assert "if they are launches, say so: --as 'bw.{launch}.out'" in judge(*sets)[1]
+        _, found = document(*sets, "--as", "bw.{launch}.out")
+        assert [one["launches"] for one in found["curves"]] == [2, 2]
 
     def test_what_only_one_set_has_is_undecided(self, tmp_path):
         self.write(tmp_path / "new" / "x.txt")
