@@ -237,6 +237,7 @@ SHAPES: dict[str, Shape] = {
         "landmarks=case.landmarks",
         launches="int",
         rank_spread="float | None",
+        yardstick="bool",
         findings="list[CurveFinding]",
         may_lack=("remark",),
     ),

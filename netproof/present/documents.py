@@ -313,7 +313,7 @@ def _curve_verdict(one: CurveVerdict) -> dict[str, Any]:
     more = ("why", "size_bytes=size", "sizes_bytes=sizes")
     return {
         **kind,
-        **some(one, "files", "level", "configuration=case.name", "curve=case.curve"),
+        **some(one, "files", "level", "yardstick", "configuration=case.name", "curve=case.curve"),
         **some(one, "landmarks=case.landmarks"),
         "launches": len(one.case.launches),
         "rank_spread": one.rank_spread and one.rank_spread[0],

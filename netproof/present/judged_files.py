@@ -60,7 +60,8 @@ def parts(judged: FilesVerdict, *, drawn: bool) -> Iterator[Part]:
     listed = [table(judged.curves)] if judged.curves else []
     yield "verdict", "", [headline, not_read, *listed, Sentences([*several, *judged.notes])]
     by_kind = grouped((one.kind, one) for one in judged.curves)
-    order, everyone = list(LEVELS), list(dict.fromkeys(one.case.name for one in judged.curves))
+    order = [*LEVELS, Level.SHOWN]
+    everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
     for kind, members in sorted(
         by_kind.items(), key=lambda one: min(order.index(each.level) for each in one[1])
     ):
@@ -114,7 +115,7 @@ def summary(judged: FilesVerdict) -> str:
         Level.INCONCLUSIVE: "inconclusive",
         Level.UNDEFINED: "could not be judged",
     }
-    said = [f"{passed} of {len(judged.curves)} curves passed"]
+    said = [f"{passed} of {sum(counts.values())} curves passed"]
     said += [f"{counts[level]} {word}" for level, word in words.items() if counts[level]]
     if judged.faults:
         said.append(f"{len(judged.faults)} could not be read")
@@ -134,7 +135,7 @@ def table(curves: Sequence[CurveVerdict]) -> DataTable:
     for one in curves:
         found, scatter = one.case.landmarks, one.rank_spread and one.rank_spread[0]
         scores = [each.value for each in one.findings if each.criterion in RELATIVE]
-        word, look = LEVELS[one.level]
+        word, look = LEVELS.get(one.level, ("yardstick", ""))
         rows.append(
             [
                 *(one.case.name, str(one.kind), Cell(word, look), str(len(one.case.launches))),

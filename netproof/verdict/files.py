@@ -20,6 +20,7 @@ from netproof.criteria.findings import (
     Above,
     Bounds,
     figure,
+    ranges_in_words,
     rate_in_words,
     then,
     undefined,
@@ -100,12 +101,16 @@ class CurveKind:
 
 @dataclass(frozen=True)
 class CurveVerdict:
-    """Launches of one kind in one configuration, a curve of each of ``files``, and findings."""
+    """Launches of one kind in one configuration, a curve of each of ``files``, and findings.
+
+    ``yardstick``: others are compared with it, and it is not judged itself.
+    """
 
     case: CaseCurves
     kind: CurveKind
     files: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
+    yardstick: bool = False
 
     @property
     def noted(self) -> tuple[Finding, ...]:
@@ -151,10 +156,11 @@ class CurveVerdict:
 
     @property
     def level(self) -> Level:
-        """Level of the worst finding."""
+        """Level of the worst finding; of a yardstick that serves as one ``SHOWN``."""
         found = {finding.level for finding in self.findings}
         order = (Level.FAIL, Level.INCONCLUSIVE, Level.UNDEFINED, Level.WARN)
-        return next((level for level in order if level in found), Level.PASS)
+        sound = Level.SHOWN if self.yardstick else Level.PASS
+        return next((level for level in order if level in found), sound)
 
 
 @dataclass(frozen=True)
@@ -342,7 +348,7 @@ def judge(
             for one in along
             if configuration != yardstick or _impossible(one)
         )
-        curves[case.where] = CurveVerdict(case, kind, files, findings)
+        curves[case.where] = CurveVerdict(case, kind, files, findings, configuration == yardstick)
     # What is too fast to be true is no yardstick.
     sound = {
         where: one.case for where, one in curves.items() if not any(map(_impossible, one.findings))
@@ -415,16 +421,24 @@ def _if_launches(
 def _compare_sizes(
     curves: dict[str, CurveVerdict], more: dict[str, list[Finding]], notes: dict[str, None]
 ) -> None:
-    """Add to ``more`` what only one of two sets has, and to ``notes`` which sizes are left out."""
+    """Add to ``more`` what is not compared with the yardstick, and to ``notes`` the sizes."""
     by_kind = grouped((one.kind, one) for one in curves.values())
     for kind, sides in by_kind.items():
         names = [one.case.name for one in sides]
         sizes = [set(one.case.curve.sizes) for one in sides]
+        case, why, least = sides[0].case, "", sides[0].case.settings.slower.least_size
+        beyond = [one for one in sizes[-1] if least <= one < min(sizes[0]) or one > max(sizes[0])]
         if len(sides) == 1:
-            where = sides[0].case.where
-            only = f"only {names[0]} has it, so it is not compared"
-            more[where].append(undefined(RELATIVE[0], where, only))
-        elif sizes[0] != sizes[1]:
+            why = f"only {names[0]} has it, so it is not compared"
+        elif any(map(_impossible, sides[1].findings)):
+            why = f"{names[1]} is too fast to be true, and no yardstick"
+        elif beyond:
+            which = ranges_in_words(beyond, sides[1].case.curve.sizes)
+            why = f"{names[1]} also has {which}, which are not compared: measure them, or give"
+            why += " another yardstick"
+        if why:
+            more[case.where].append(replace(undefined("slower", case.where, why), reason=why))
+        if len(sides) == 2 and sizes[0] != sizes[1]:
             counts = " and ".join(
                 f"{len(own)} of {name}, {min(own)} to {max(own)} bytes"
                 for own, name in zip(sizes, names, strict=True)

@@ -291,8 +291,13 @@ class TestAgainst:
         old.write_text(old.read_text().replace("  3.17", "317.00", 1))
         status, said = judge(new.parent, "--against", old.parent, "--fail-above", "10%")
         assert status == 0, said
-        assert f"note {old.parent} OSU latency 2 ranks: slower than {new.parent} at 4 bytes" in said
+        note = f"note {old.parent} OSU latency 2 ranks: takes 9900 % longer than {new.parent} at 4"
+        assert note in said
         assert "longer than larger ones" not in said
+        assert said.startswith("PASSED: 1 of 1 curves passed ")
+        _, found = document(new.parent, "--against", old.parent)
+        shown = [(one["level"], one["yardstick"]) for one in found["curves"]]
+        assert shown == [("pass", False), ("shown", True)]
 
     def test_files_that_measured_the_same_are_compared_by_their_names(self, tmp_path):
         for name in ("inside", "between"):
@@ -320,12 +325,29 @@ class TestAgainst:
         assert status == 3
         assert f"only {tmp_path / 'old'} has it, so it is not compared" in said
 
-    def test_sizes_of_one_set_alone_are_noted(self, tmp_path):
-        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
-        new.write_text("".join(new.read_text().splitlines(True)[:-1]))
-        status, said = judge(new, "--against", old)
-        assert status == 0
-        assert f"compared at 3 sizes of 3 of {new}, 4 to 16 bytes and 4 of {old}, 4 to 32" in said
+    @pytest.mark.parametrize(
+        ("new", "old", "missing"),
+        [
+            ((4, 8, 16), (4, 8, 16, 32), "32 bytes"),
+            ((16, 32, 64), (4, 8, 16, 32, 64, 128), "4, 8 and 128 bytes"),
+            ((4, 8, 16, 32), (8, 16), ""),
+            # Below 4 bytes nothing is compared.
+            ((4, 8), (0, 1, 2, 4, 8), ""),
+        ],
+    )
+    def test_sizes_beyond_those_of_the_first_set_are_undecided_and_others_noted(
+        self, tmp_path, new, old, missing
+    ):
+        first, second = (
+            osu(tmp_path / name, dict.fromkeys(sizes, "3.17"))
+            for name, sizes in (("new", new), ("old", old))
+        )
+        status, said = judge(first, "--against", second, "--fail-above", "10%")
+        assert status == (3 if missing else 0)
+        common = f"compared at {len({*new} & {*old})} sizes of {len(new)} of {first}, {new[0]} to"
+        assert common in said
+        why = f"{second} also has {missing}, which are not compared: measure them, or give another"
+        assert (why in said) == bool(missing)
 
     def test_a_folder_is_all_files_below_it_but_hidden_ones(self, tmp_path):
         for name in ("a/x.txt", "b.txt", ".git/config", "a/.swp"):

@@ -11,6 +11,7 @@ import pytest
 from netproof.present import judged_files as pages
 from netproof.present.html.folder import page_of
 from netproof.verdict import files
+from netproof.verdict.file_names import Sets
 
 DATA = Path(__file__).parents[3] / "data"
 IMB = DATA / "imb" / "2021.11" / "all.txt"
@@ -21,9 +22,17 @@ def page(*paths: Path) -> str:
     return html.unescape(raw_page(*paths))
 
 
-def raw_page(*paths: Path) -> str:
-    judged = files.judge(paths)
+def raw_page(*paths: Path, named: Sets | None = None) -> str:
+    judged = files.judge(paths, named=named)
     return page_of(pages.title(judged), [*pages.parts(judged, drawn=True)])
+
+
+def test_a_yardstick_is_named_in_the_table_and_not_counted():
+    sets = DATA / "public" / "complaints" / "sockets-0-bytes"
+    named = Sets([sets / "4.0.3"], [sets / "3.0.0"])
+    text = raw_page(*named.paths, named=named)
+    assert "1 of 1 curves passed" in text
+    assert text.count(">yardstick<") == 1
 
 
 @pytest.mark.slow
