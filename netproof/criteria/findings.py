@@ -226,6 +226,11 @@ class Bounds:
         """Whether small values are flagged, and not large ones."""
         return bool(self.reached(0.0, 1.0))
 
+    def allowed(self) -> str:
+        """Return which values are not flagged, in words; empty where nothing is asserted."""
+        bound = self.fail if self.warn is None else self.warn
+        return "" if bound is None else f"{'≥' if self.flags_small else '≤'} {self.in_words(bound)}"
+
     @property
     def asserted(self) -> bool:
         """Whether a value can be flagged."""

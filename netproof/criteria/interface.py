@@ -231,8 +231,9 @@ class Criterion:
     the nodes' counters, whatever else ran there. ``of_measurement``: a flag is an error of
     measurement, which no known flaw excuses, and an undefined value is shown. ``of_peaks``: its
     size is random on a plateau, and only peaks from the partition's ``line_rate_from_bytes`` on
-    count. ``noted``: a value that passes, and would warn by these bounds, has a sentence where
-    files are judged; ``fewest_sizes``: that it takes. ``shows``: what a flag shows by itself.
+    count. ``key_figure``: its heading in a report's key figures, or none. ``noted``: a value
+    that passes, and would warn by these bounds, has a sentence where files are judged;
+    ``fewest_sizes``: that it takes. ``shows``: what a flag shows by itself.
     ``others``: operations that an operation is compared with; ``rests_on``: those whose launches a
     finding rests on.
     """
@@ -253,6 +254,7 @@ class Criterion:
     of_counters: bool = False
     of_measurement: bool = False
     of_peaks: bool = False
+    key_figure: str = ""
     read: Callable[..., dict[int, float]] = Bounds.times
     at_sizes: Callable[[Mapping[int, float]], AtSizes] | None = None
     sentence: str = ""

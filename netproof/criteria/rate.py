@@ -56,9 +56,9 @@ SPAN, FLAT = 16, 1.1
 LARGEST_FROM = MEBI
 """Bytes of a message whose own rate stands for that of the line: latency is little of its time."""
 
-OF_LINE = "line rate"
+OF_LINE, OF_LINE_RATE = "line rate", "of line rate"
 AT_THE_PEAK, AT_A_SIZE = "MPI loss at the peak", "MPI loss at a size"
-"""Names of findings."""
+"""Names of findings, and a heading."""
 
 TCP, MPI = "tcp", "mpi"
 """NetPIPE's names of the two."""
@@ -81,6 +81,12 @@ class LineRateSettings(Above):
     def increasing(self) -> tuple[str, ...]:
         """Return both ends of what passes, from the lowest bound to the highest."""
         return ("fail_below", "warn_below", "warn", "fail")
+
+    def allowed(self) -> str:
+        """Return both ends of what is not flagged; a share may have no lower one."""
+        least = self.fail_below if self.warn_below is None else self.warn_below
+        below = "no least" if least is None else f"≥ {self.in_words(least)}"
+        return ", ".join(filter(None, (below, super().allowed())))
 
     def of_interval(
         self, value: float, interval: Interval | None, *, warns_alone: bool
@@ -285,6 +291,7 @@ CRITERIA = (
         sets=("fail", "warn_below", "fail_below"),
         of_launches=True,
         of_measurement=True,
+        key_figure=OF_LINE_RATE,
         note="{count} {have} no share of the line rate: {cases}: {why}",
     ),
     Criterion(
@@ -297,7 +304,9 @@ CRITERIA = (
         of_launches=True,
         of_measurement=True,
     ),
-    _over_tcp(AT_THE_PEAK, "mpi_loss", MPI_LOSS, loss_at_the_peak, of_peaks=True),
+    _over_tcp(
+        AT_THE_PEAK, "mpi_loss", MPI_LOSS, loss_at_the_peak, of_peaks=True, key_figure="MPI loss"
+    ),
     _over_tcp(
         AT_A_SIZE,
         "mpi_loss_at_size",

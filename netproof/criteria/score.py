@@ -184,5 +184,13 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
 
 
 CRITERIA = (
-    Criterion("score", "score", SCORE, compare=_of_case, of_all_sizes=True, of_baseline=True),
+    Criterion(
+        "score",
+        "score",
+        SCORE,
+        compare=_of_case,
+        of_all_sizes=True,
+        of_baseline=True,
+        key_figure="score",
+    ),
 )

@@ -134,6 +134,28 @@ def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
     return settings
 
 
+_WORDS = {
+    **{"warn": "warns at {}", "fail": "fails at {}", "least_size": "from {} bytes"},
+    **{"warn_below": "warns below {}", "fail_below": "fails below {}"},
+}
+"""What a site's bounds are in words; other settings have their names."""
+
+
+def own_bounds(changes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what a partition's settings change of the defaults, in words; empty for nothing."""
+    found = []
+    for name, values in changes.items():
+        bounds, parts = _DEFAULTS[name], []
+        for key, value in values.items():
+            default, of_bounds = getattr(bounds, key), key in _WORDS and key != "least_size"
+            in_words = bounds.in_words if of_bounds and isinstance(bounds, Bounds) else str
+            now, then = ("none" if one is None else in_words(one) for one in (value, default))
+            said = _WORDS.get(key, f"{key} {{}}").format(now) if now != "none" else f"no {key}"
+            parts += [f"{said} (default {then})"] if value != default else []
+        found += [f"{name} {', '.join(parts)}"] if parts else []
+    return "; ".join(found)
+
+
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
     """Return the sizes in bytes at which a flagged size is measured again.
 

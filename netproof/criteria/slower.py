@@ -532,6 +532,7 @@ CRITERIA = (
         compare=floor,
         group=lambda case: (case.function, case.place) if case.has_sizes and case.place else None,
         asserts_inside=False,
+        key_figure="floor",
     ),
     Criterion(
         "slower",

@@ -385,8 +385,8 @@ def _of_pairs(view: PartitionView) -> Iterator[str]:
             yield f"whether a pair is slow with each other alone: {one.never_met()}"
         for quantity, factor in one.not_judged().items():
             yield (
-                f"whether the {quantity} of pairs differs by less than {factor:.2g} times: the site"
-                f" clears nodes by the {' and '.join(one.quantities)} alone ('quantities')"
+                f"whether the {quantity} of pairs differs by less than {factor:.2g} times: the"
+                f" site's file judges pairs by the {' and '.join(one.quantities)} alone"
             )
 
 

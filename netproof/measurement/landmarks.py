@@ -483,7 +483,7 @@ def _no_line(
     word = "faster" if bent[0] > 0 else "less fast"
     low, high = sorted(map(abs, bent))
     return (
-        f"times {span} lie on no line{_FIGURES}they grow {word} in the upper half,"
+        f"times {span} lie on no straight line{_FIGURES}they grow {word} in the upper half,"
         f" by {low:.0%} to {high:.0%} of the slope"
     )
 

@@ -19,7 +19,7 @@ from netproof.measurement.landmarks import peaks_in_words
 from netproof.present import compared, diagnosis
 from netproof.present.document import EVERY, Block, Cell, DataTable, Links, Part, Sentences
 from netproof.present.html.content import LEVELS, CaseState, configuration, state_of, switch
-from netproof.present.html.report import MOST_NODES, Report, key_figures, node_blocks, tested
+from netproof.present.html.report import MOST_NODES, TWIN, Report, key_figures, node_blocks, tested
 from netproof.present.terminal import STYLES
 from netproof.present.verdict import compared_with, outcome, repeat_blocks, sentences, state
 from netproof.present.wording import (
@@ -233,7 +233,8 @@ def cpu_blocks(costs: CpuRows) -> Iterator[Block]:
 _LEGEND = (
     "lat: latency; MB/s: peak bandwidth, reached at B bytes; half: bytes with half of it; r∞: MB/s"
     " that the largest messages tend to, n½: bytes with half of that; line: r∞ over the line rate;"
-    " 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
+    " paired: r∞ over the twin's; 64K: MB/s at 64 KiB; curve: over"
+    f" message sizes, both logarithmic; {TWIN}"
 )
 
 
@@ -383,7 +384,7 @@ def _landmarks(rows: Sequence[Row]) -> DataTable:
     return DataTable(
         ("verdict", "partition", "environment", *_COLUMNS, "score"),
         [(*_named(one), *_figures(one)) for one in every],
-        EVERY[3:],
+        range(3, 3 + len(_COLUMNS)),
         ranks={**{name: rank for name, (_, _, rank) in _COLUMNS.items()}, "score": 4},
         groups=groups,
         drawn=("curve", lambda room: [line for row in rows for line in _curves(row, room)]),

@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.settings import own_bounds
 from netproof.diagnosis.diagnosis import summary
 from netproof.errors import grouped, listed
 from netproof.measurement.case import Case
@@ -31,7 +32,7 @@ from netproof.present.wording import (
 from netproof.session.provenance import labelled
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.derive import RISK, ReferenceRisk
-from netproof.verdict.power import CasePower, Degradation, Smallest
+from netproof.verdict.power import CasePower, Degradation, Sensitivity, Smallest
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
@@ -265,6 +266,11 @@ def sentences(judged: JudgedSession, links: Links | None = None) -> Iterator[Sen
     """
     verdict = judged.verdict
     notes = [
+        *(
+            f"the site's own bounds on {name}: {own}"
+            for name, site in judged.matrix.partitions.items()
+            if (own := own_bounds(site.criteria))
+        ),
         *(f"pairs: {one}" for one in verdict.pairs),
         *(f"coverage: {one}" for one in verdict.coverage),
         *(f"not compared with an earlier session: {one}" for one in verdict.unread),
@@ -353,6 +359,22 @@ def said(one: Smallest | None) -> str:
     return f"{about}{factor:.3g} times at {one.size} bytes"
 
 
+_CHANGED = {
+    Degradation.BANDWIDTH: "less bandwidth",
+    Degradation.LATENCY: "more latency, the same at each size",
+    Degradation.SPIKE: "a longer time at one size, that where it is hardest to find",
+}
+
+
+def sensitivity(found: Sensitivity) -> str:
+    """Return in a sentence how many passed cases a stated change would have failed."""
+    return (
+        f"Would have failed: twice the latency in {found.latency} of the {counted(found.cases)}"
+        f" that passed, 20 % less bandwidth in {found.bandwidth}. In {found.neither} of them not"
+        " even 100 times of either."
+    )
+
+
 def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Iterator[Block]:
     """Yield a line for each passed case: what would have failed it, and by which criterion.
 
@@ -362,19 +384,17 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
     if not passed:
         yield "no case passed, so there is nothing to say of what would have failed"
         return
-    rows: list[Sequence[str | Cell]] = []
-    for case, launches, smallest in passed:
-        partition, *cells = case_cells(case)
-        of = {one.change: one for one in smallest}
-        for found in map(of.get, Degradation):
-            cells += [said(found), (found and found.by) or "-"]
-        cells.insert(len(CASE) - 1, str(launches))
-        rows.append([Cell(partition, link=(links or {}).get(case.key(), "")), *cells])
-    yield Cell(
-        "the smallest change that this session would have called a failure (95 %)", "heading"
-    )
-    head = (*CASE, "launches", *(title for change in Degradation for title in (change, "by")))
-    yield DataTable(head, rows, (3, 4, 5, 7, 9), heads=4)
+    for change, what in _CHANGED.items():
+        rows: list[Sequence[str | Cell]] = []
+        for case, launches, smallest in passed:
+            partition, *cells = case_cells(case)
+            found = next((one for one in smallest if one.change is change), None)
+            cells += [str(launches), said(found), (found and found.by) or "-"]
+            rows.append([Cell(partition, link=(links or {}).get(case.key(), "")), *cells])
+        title = f"The smallest change that would have failed, with 95 % probability: {what}"
+        yield DataTable(
+            (*CASE, "launches", change, "criterion that fails it"), rows, (3, 4, 5), fold=title
+        )
     if single := sum(launches == 1 for _, launches, _ in passed):
         have = counted(single, "case has", "cases have")
         yield f"about: {have} a single launch, so how sure that is is not known"

@@ -467,7 +467,7 @@ def _otherwise(several: Sequence[tuple[CheckResult, CaseVerdict]]) -> list[str]:
         if now != then:
             together[now, then].append(str(result.case))
     return [
-        f"by the references as they are now {now}, and {then} by those of the run:"
-        f" {counted(len(cases))}: {listed(cases)}"
+        f"the file of references has changed since the run: by it {counted(len(cases))}"
+        f" {now}, and {then} during the run: {listed(cases)}"
         for (now, then), cases in together.items()
     ]

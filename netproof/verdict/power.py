@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -48,6 +48,10 @@ class Degradation(StrEnum):
     SPIKE = "one size"
 
 
+TWICE, FIFTH_LESS = 2.0, 1.25
+"""Factors on latency and time per byte of the sentence at the top of a report."""
+
+
 @dataclass(frozen=True)
 class Smallest:
     """Mildest change of one kind that fails a case.
@@ -62,6 +66,19 @@ class Smallest:
     by: str = ""
     sure: float | None = None
     size: int | None = None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How many of ``cases`` fail by twice the latency, by a fifth less bandwidth, by neither.
+
+    ``neither``: not even by the last of ``FACTORS``.
+    """
+
+    cases: int
+    latency: int
+    bandwidth: int
+    neither: int
 
 
 CasePower = tuple[Case, int, tuple[Smallest, ...]]
@@ -110,6 +127,25 @@ class Examined:
         if one is None:
             return None
         return self._failing(_changed(one, change, factor, size))
+
+    def sensitivity(self, cases: Iterable[Case]) -> Sensitivity:
+        """Return how many of the cases that pass here a stated change would fail."""
+        several = (self._subjects[one.key()] for one in cases if one.key() in self._subjects)
+        passed = [one for one in several if not self._failing(one)]
+        latency = bandwidth = neither = 0
+        for one in passed:
+            has_sizes = one.measured.curve.sizes != (0,)
+
+            def fails(change: Degradation, factor: float, one: Subject = one) -> bool:
+                return bool(self._failing(_changed(one, change, factor, None)))
+
+            slower = fails(Degradation.LATENCY, TWICE)
+            thinner = has_sizes and fails(Degradation.BANDWIDTH, FIFTH_LESS)
+            latency, bandwidth = latency + slower, bandwidth + thinner
+            most = [Degradation.LATENCY, *([Degradation.BANDWIDTH] if has_sizes else [])]
+            if not (slower or thinner or any(fails(one, FACTORS[-1]) for one in most)):
+                neither += 1
+        return Sensitivity(len(passed), latency, bandwidth, neither)
 
     def _mildest(self, one: Subject, change: Degradation, size: int | None = None) -> Smallest:
         """Return the first factor that fails, by bisection, as every larger one fails too."""

@@ -192,13 +192,21 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
 
     Raises NetproofError where the references cannot be read.
     """
+    examined, cases = _examined(judged)
+    return [found for one in cases if (found := examined.power(one)) is not None]
+
+
+def sensitivity_of(judged: JudgedSession) -> power.Sensitivity:
+    """Return how many passed cases a stated change would have failed, as ``power_of``."""
+    examined, cases = _examined(judged)
+    return examined.sensitivity(cases)
+
+
+def _examined(judged: JudgedSession) -> tuple[power.Examined, list[Case]]:
+    """Return a session whose cases can be changed, and those of its partitions."""
     entries = references_of(judged.matrix)
     examined = power.Examined(judged.session, judged.matrix, entries)
-    return [
-        found
-        for one in examined.cases
-        if one.partition in judged.matrix.partitions and (found := examined.power(one)) is not None
-    ]
+    return examined, [one for one in examined.cases if one.partition in judged.matrix.partitions]
 
 
 def references_of(expected: Matrix) -> Entries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against, Outcome
-from netproof.errors import grouped
+from netproof.errors import NetproofError, grouped
 from netproof.present import compared, studies, terminal
 from netproof.present.document import Block, Cell, Part, Sentences
 from netproof.present.export import csv_cell
@@ -31,10 +32,19 @@ from netproof.present.html.report import (
     stated,
 )
 from netproof.present.session import against_blocks, beside, breakdowns, details, verdict_blocks
-from netproof.present.verdict import compared_with, objections, power_blocks, repeat_blocks, state
+from netproof.present.verdict import (
+    compared_with,
+    objections,
+    power_blocks,
+    repeat_blocks,
+    sensitivity,
+    state,
+)
 from netproof.present.wording import counted, file_name
 from netproof.verdict import session_verdict
 from netproof.verdict.verdict import Verdict, crossovers, red_cases
+
+_STUDIES = "Compared with earlier studies"
 
 
 def write(report: Report, folder: Path) -> None:
@@ -90,12 +100,8 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
     for name, file in report.partition_pages.items():
         parts = [*details(report, name, drawn=True)]
         yield file, page_of(name, parts, heading=f"{name} on {system}", back=MAIN, files=files)
-    if report.partition_pages:
-        part = _studies(report)
-        yield (
-            STUDIES,
-            page_of(str(part[1]), [part], heading=f"{system} and earlier studies", back=MAIN),
-        )
+    part = "studies", _STUDIES, [*studies.report_blocks(report)]
+    yield STUDIES, page_of(_STUDIES, [part], heading=f"{system} and earlier studies", back=MAIN)
     for name, groups in grouped((one.page, one) for one in report.groups).items():
         yield name, _function(report, groups)
     if report.against is not None:
@@ -106,9 +112,12 @@ def _main(report: Report) -> str:
     """Return the main page; of very many cases, with a link to each partition's page."""
     judged, result = report.judged, state(report.judged.verdict)
     verdict: list[Block] = [result, _chips(judged.verdict)]
+    # References that cannot be read are a fault, which the verdict has.
+    with suppress(NetproofError):
+        if (found := session_verdict.sensitivity_of(judged)).cases:
+            verdict.append(sensitivity(found))
     if report.partition_pages:
         verdict.append("Each partition has a page of its own, and so do its functions.")
-        verdict.append(Cell("Compared with earlier studies", link=STUDIES))
     verdict += verdict_blocks(report)
     if report.power:
         verdict += power_blocks(session_verdict.power_of(judged), report.links)
@@ -118,8 +127,9 @@ def _main(report: Report) -> str:
         name, title, shown = parts[-1]
         parts[-1] = name, title, [*shown, Cell(text, link=report.against_page)]
     if not report.partition_pages:
-        parts += [*details(report, drawn=True), _studies(report)]
+        parts += details(report, drawn=True)
     repeat = [*provenance_blocks(report)]
+    repeat.append(Cell(_STUDIES, link=STUDIES))
     parts.append(("provenance", "Provenance, and how to repeat it", repeat))
     info, labels = judged.session.info, judged.session.labels()
 
@@ -137,10 +147,6 @@ def _main(report: Report) -> str:
     return page_of(
         title, parts, heading=f"{heading} {report.system}", when=when, files=report.files
     )
-
-
-def _studies(report: Report) -> Part:
-    return "studies", "Compared with earlier studies", [*studies.report_blocks(report)]
 
 
 def _chips(verdict: Verdict) -> list[Cell]:

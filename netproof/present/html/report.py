@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against, alone, envelope_of_cases
+from netproof.criteria.rate import OF_LINE_RATE
+from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, grouped, listed
 from netproof.history.selection import Quantity
 from netproof.measurement.case import Case
@@ -28,10 +30,13 @@ from netproof.present.wording import (
     file_name,
     number,
     readable,
+    size_in_words,
     sparkline,
 )
+from netproof.session.measured import Measured
 from netproof.session.node_facts import Node
 from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, Provenance
+from netproof.site import slurm
 from netproof.verdict import engine, limits, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import Entries
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
 MAIN = "index.html"
 """File of the page to begin at."""
 STUDIES = "studies.html"
-"""File of the page on earlier studies, where each partition has a page of its own."""
+"""File of the page on earlier studies."""
 HTML, CSV = "html", "csv"
 FORMATS = (HTML, "png", "svg", "pdf", CSV)
 
@@ -185,6 +190,10 @@ _HEAD = ("node", "rounds of pairs", "effect", "what differs")
 MOST_NODES = 64
 """Nodes of a partition up to which all are in its table; beyond, only those with remarks."""
 
+TWIN = "twin: a sound link of the same kind, measured next to each launch"
+_OF_TWIN = {"paired_latency": "latency over the twin's", "paired_share": "r∞ over the twin's"}
+"""References of the key figures besides those in their own columns, in words."""
+
 NIGHTS = 14
 """Newest sessions of the history that are shown."""
 
@@ -194,7 +203,7 @@ _LEAST_HALF = 1.2
 
 def key_figures(report: Report, partition: str = "") -> DataTable | None:
     """Return a row for each measured pair of nodes, of one partition or all; None without any."""
-    nights, followed = report.nights, {}
+    nights, followed, judged = report.nights, {}, []
     if nights is not None and len(nights.sessions) > 1:
         followed = {(one.case.key(), one.quantity): one.values for one in nights.series}
     rows = []
@@ -214,13 +223,38 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
         share = number(found.line_rate_share, ".1%", none=NONE)
         name = f"{content.state_of(one).sign} {content.configuration(case)}"
         measured = (name, content.function_name(case), *values[Quantity.LATENCY])
-        rows.append((*measured, rate, share, *others))
+        rows.append((*measured, rate, *others))
+        judged.append(_judged(report, one, {OF_LINE_RATE: share}, bounds))
     head = ["configuration", "measured", "latency, µs", "reference", "last nights"]
-    head += ["bandwidth r∞, MB/s", "of line rate", "reference", "last nights"]
-    caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
+    head += ["bandwidth r∞, MB/s", "reference", "last nights"]
+    more = list(dict.fromkeys(chain.from_iterable(judged)))
+    rows = [
+        (*row, *(of.get(one, NONE) for one in more)) for row, of in zip(rows, judged, strict=True)
+    ]
+    caption = "r∞: bandwidth that the largest messages tend to; in brackets: what a figure must be"
+    caption += "; floor: the lowest score against another library" if "floor" in more else ""
+    caption += f"; {TWIN}" if {*more} & {*_OF_TWIN.values()} else ""
     if followed:
         caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
-    return DataTable(head, rows, (2, 3, 5, 6, 7), caption, heads=1).filled() if rows else None
+    head += more
+    numbers = (2, 3, 5, 6, *range(8, len(head)))
+    return DataTable(head, rows, numbers, caption, heads=2).filled() if rows else None
+
+
+def _judged(
+    report: Report, one: CaseVerdict, cells: dict[str, str], bounds: Mapping[str, Limits]
+) -> dict[str, str]:
+    """Return cells with the values that criteria and references judged, and what each must be."""
+    settings = report.judged.matrix.partitions[one.case.partition].settings()
+    for finding in (each for each in one.findings if None not in (each.bound, each.value)):
+        criterion, variable = BY_FINDING.get(finding.criterion), finding.variable
+        if criterion is not None and (heading := criterion.key_figure):
+            of = criterion.bounds_in(settings, inside=False)
+            value = cells.get(heading) or of.in_words(finding.value or 0.0, ".3g")
+            cells[heading] = f"{value} ({of.allowed()})"
+        elif variable in _OF_TWIN and variable in bounds:
+            cells[_OF_TWIN[variable]] = f"{finding.value:.3g}% ({bounds[variable]}%)"
+    return cells
 
 
 def _last_nights(values: Sequence[float | None], quantity: Quantity) -> str:
@@ -292,8 +326,11 @@ _FOLDERS = {
 
 _LINK = {"NIC": "nic", "driver": "driver", "Mbit/s": "link_mbit_s", "MTU": "mtu"}
 _RANKS = {"ranks": "rank_counts", "ranks a node": "ranks_per_node"}
+MOST_BESIDE = 3
+"""Partitions up to which each is a column of what was tested; more are a row each."""
 _OF_PARTITION = {"switch": "switch", **_LINK, **_RANKS}
 """Columns of the table of partitions, and the site's keys."""
+_EXTENT = ("nodes measured", "launches a case", "largest message")
 _OF_NODE = {
     **{"CPU": "cpu", "kernel": "kernel", "NIC": "nic", "driver": "driver"},
     **{"firmware": "firmware", "Mbit/s": "link_mbit_s", "MTU": "mtu"},
@@ -399,7 +436,7 @@ def _in_any_clone(command: str, system: str) -> str:
 
 
 def tested(report: Report) -> DataTable:
-    """Return each partition's switch, card, link and libraries, and what became of its cases.
+    """Return each partition's switch, card, link and libraries, what was measured, and its cases.
 
     They are as the session recorded them, or the site's for a partition that was not measured.
     """
@@ -410,7 +447,8 @@ def tested(report: Report) -> DataTable:
     for one in report.judged.verdict.cases:
         word = "did not run" if not one.ran else "failed" if one.failed else ""
         states[one.case.partition][word or ("passed" if one.passed else "inconclusive")] += 1
-    rows: list[list[str | Cell]] = []
+    covered = {one.partition: one.measured for one in report.judged.verdict.coverage}
+    rows: list[Sequence[str | Cell]] = []
     unmeasured = "nothing was measured; this is the site's file"
     for name, site in report.judged.matrix.partitions.items():
         then = recorded.get(name)
@@ -419,8 +457,25 @@ def tested(report: Report) -> DataTable:
         words = ("passed", "failed", "inconclusive", "did not run")
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
         first = Cell(name, link=report.partition_pages.get(name, ""))
-        rows.append([first, *values, ", ".join(libraries), cases])
-    return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows, heads=1)
+        nodes = covered.get(name, ())
+        found = [one.measured for one in report.judged.verdict.by_partition.get(name, [])]
+        whole = [one for one in found if one is not None]
+        what = (f"{len(nodes)}: {slurm.fold(nodes)}" if nodes else NONE, *_extent(whole))
+        rows.append([first, *values, ", ".join(libraries), *what, cases])
+    head = ("partition", *_OF_PARTITION, "libraries", *_EXTENT, "cases")
+    if len(rows) <= MOST_BESIDE and not report.partition_pages:
+        lines = [list(map(str, one)) for one in zip(head, *rows, strict=True)]
+        return DataTable(lines[0], lines[1:], heads=1)
+    return DataTable(head, rows, heads=1)
+
+
+def _extent(several: Sequence[Measured]) -> tuple[str, str]:
+    """Return the launches of a case, and the largest message, of measured cases."""
+    if not several:
+        return NONE, NONE
+    counts = sorted({len(one.launches) for one in several})
+    launches = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    return launches, size_in_words(max(one.curve.sizes[-1] for one in several))
 
 
 def _changed(report: Report) -> list[str]:

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from netproof.criteria.settings import Settings, set_by_sites
+from netproof.criteria.settings import Settings, own_bounds, set_by_sites
 from netproof.errors import NetproofError
 
 
@@ -37,6 +37,24 @@ def test_a_site_can_set_45_things_at_most():
     assert len(known) <= 45
     for name, key in known:
         assert hasattr(getattr(Settings(), name), key)
+
+
+def test_a_site_s_own_bounds_are_named_with_the_defaults_and_those_alike_are_not():
+    changes = {
+        "floor": {"warn": None, "fail": 0.25},
+        "inversion": {"warn": 4, "fail": 20},
+        "mpi_loss": {"fail": 0.75},
+        "line_rate": {"warn_below": 0.8},
+        "curves": {"least_size": 4096},
+        "counters": {"not_known": 1},
+        "jump": {"warn": 4.0},
+    }
+    assert own_bounds(changes) == (
+        "floor no warn (default 0.5); inversion warns at 4 (default 2), fails at 20 (default 10);"
+        " mpi_loss fails at 75% (default 50%); line_rate warns below 80% (default none);"
+        " curves from 4096 bytes (default 4); counters not_known 1 (default 0)"
+    )
+    assert own_bounds({}) == ""
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
 
 
 BELOW_A_DOUBLING = (
-    "whether the latency of pairs differs by less than 2 times: the site clears nodes by the rate"
-    " alone ('quantities')"
+    "whether the latency of pairs differs by less than 2 times: the site's file judges pairs by"
+    " the rate alone"
 )
 NOT_COUNTED = "what interfaces counted: it was not recorded"
 

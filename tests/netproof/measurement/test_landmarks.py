@@ -58,7 +58,9 @@ def test_a_top_that_is_no_line_makes_no_asymptote_and_says_by_how_much():
     ]
     found = landmarks(median_curve(several), 117.7, launches=several)
     assert found.asymptotic_mb_s is None
-    assert "lie on no line: they grow faster in the upper half" in found.why("asymptotic_mb_s")
+    assert "lie on no straight line: they grow faster in the upper half" in found.why(
+        "asymptotic_mb_s"
+    )
 
 
 def test_a_figure_that_a_launch_does_not_define_has_no_interval():

@@ -7,7 +7,7 @@ from made_text import printed
 
 from netproof.measurement.case import Case
 from netproof.present import verdict as present
-from netproof.verdict.power import Degradation, Smallest
+from netproof.verdict.power import Degradation, Sensitivity, Smallest
 
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
 
@@ -27,6 +27,13 @@ def test_a_change_in_a_few_words(one, said):
     assert present.said(one) == said
 
 
+def test_how_many_cases_a_stated_change_would_have_failed_is_a_sentence():
+    assert present.sensitivity(Sensitivity(50, 30, 12, 8)) == (
+        "Would have failed: twice the latency in 30 of the 50 cases that passed, 20 % less"
+        " bandwidth in 12. In 8 of them not even 100 times of either."
+    )
+
+
 def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
     found = (
         CASE,
@@ -34,7 +41,9 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
         (Smallest(Degradation.LATENCY, None), Smallest(Degradation.BANDWIDTH, 1.25, "reference")),
     )
     text = printed(present.power_blocks([found, (CASE, 3, ())]))
-    assert text.count("NetPIPE tcp inter-node oneway") == 1
+    assert text.count("NetPIPE tcp inter-node oneway") == len(Degradation)
+    assert text.count("The smallest change that would have failed") == len(Degradation)
+    assert text.count("criterion that fails it") == len(Degradation)
     assert "about 20% less" in text
     assert "1 case has a single launch" in text
     assert "nothing fails: 1 case has no bound" in text

@@ -138,9 +138,10 @@ def test_references_are_rejudged_and_a_difference_is_reported(references):
     verdict, case = judged()
     assert case.level is Level.FAIL
     assert any("latency_us is" in why and "0.5 to 1.5 us" in why for why in case.said(Level.FAIL))
-    (note,) = (note for note in verdict.notes if " now failed, and passed by those" in note)
+    (note,) = (note for note in verdict.notes if " failed, and passed during" in note)
     assert note == (
-        f"by the references as they are now failed, and passed by those of the run: 1 case: {NAME}"
+        "the file of references has changed since the run: by it 1 case failed, and passed during"
+        f" the run: {NAME}"
     )
 
 
@@ -149,7 +150,7 @@ def test_a_known_fault_stays_expected_and_one_that_is_fixed_fails(references):
     verdict, case = judged()
     assert not case.failed
     assert case.expected == "fails as expected: ticket 4711"
-    assert any(" now failed as expected, and passed by those" in note for note in verdict.notes)
+    assert any(" failed as expected, and passed during" in note for note in verdict.notes)
     references("[$xfail, 'ticket 4711', [1000000000.0, null, 0.5, us]]")
     _, case = judged()
     assert case.failed
@@ -168,7 +169,7 @@ def test_a_case_that_failed_by_references_of_then_can_pass_now(references, tmp_p
     references("[0, null, null, us]")
     verdict, case = judged(report)
     assert not case.failed
-    assert any(" now passed, and failed by those" in note for note in verdict.notes)
+    assert any(" passed, and failed during the run" in note for note in verdict.notes)
 
 
 def test_what_references_do_not_name_fails(references):

@@ -42,6 +42,24 @@ def test_a_case_that_failed_has_no_smallest_change(repeated):
     assert failed.power(one_way(failed))[2] == ()
 
 
+def test_stated_changes_fail_the_cases_that_a_bound_on_them_would():
+    def at_most(times):
+        """Bound the latency of each case by so many times its own."""
+        found = examined("passed")
+        of_case = {key: one.measured.landmarks.latency_us for key, one in found._subjects.items()}
+        return lambda case: {"latency_us": [of_case[case.key()], None, times - 1, "us"]}
+
+    def found(references):
+        session = examined("passed", references)
+        return session.sensitivity(session.cases)
+
+    none, wide, narrow = found(no_references), found(at_most(50)), found(at_most(1.5))
+    assert (none.cases, wide.latency, wide.neither) == (3, 0, 0)
+    assert (narrow.cases, narrow.latency, narrow.neither) == (3, 3, 0)
+    assert none.neither == 3
+    assert found(at_most(0.5)).cases == 0
+
+
 def test_times_and_rates_change_together():
     curve = Curve((1, 2), (1.0, 2.0), (1.0, 1.0), (0.5, 1.0), (0.8, 1.6))
     slower = power.with_times(curve, (2.0, 2.0))

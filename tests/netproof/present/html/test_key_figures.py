@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
 from netproof.history.values import NOTHING
@@ -30,8 +32,28 @@ def test_each_pair_of_nodes_has_a_row_with_latency_and_share_of_the_line(judge):
     first = next(one for one in cases if one.measured and one.case.path == "inter-node")
     latency = f"{first.measured.landmarks.latency_us:.4g}"
     assert float(column(table, "latency, µs")[0]) == float(latency)
-    assert column(table, "of line rate")[0].endswith("%")
+    assert column(table, "of line rate")[0].endswith("% (no least, ≤ 102%)")
     assert "last nights" not in table.head
+
+
+def test_each_judged_figure_has_beside_it_what_it_must_be(judge, monkeypatch):
+    judged = judge("netpipe.json", "testbed:gige")
+    site = judged.matrix.partitions["gige"]
+    line = {"warn_below": 0.6, "fail_below": 0.5}
+    site = site.model_copy(update={"criteria": {**site.criteria, "line_rate": line}})
+    matrix = dataclasses.replace(judged.matrix, partitions={"gige": site})
+    monkeypatch.setattr(
+        session_verdict,
+        "references_of",
+        lambda _: lambda case: {"paired_share": (100, -0.2, 0, "%")},
+    )
+    table = key_figures(Report(dataclasses.replace(judged, matrix=matrix)))
+    assert column(table, "of line rate")[0].endswith("% (≥ 60%, ≤ 102%)")
+    of_mpi = [one for one in column(table, "MPI loss") if one != "–"]
+    assert of_mpi
+    assert all(one.endswith("% (≤ 20%)") for one in of_mpi)
+    assert any(one.endswith(" (≥ 0.25)") for one in column(table, "floor"))
+    assert "in brackets: what a figure must be" in table.caption
 
 
 def test_the_last_nights_are_blocks_with_their_range_and_missing_ones_are_blank(judge):

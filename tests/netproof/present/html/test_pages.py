@@ -63,9 +63,13 @@ def test_the_main_page_answers_in_the_order_that_a_reader_asks(report):
         "Matrix",
         "NetPIPE",
         "Landmarks",
-        "Compared with earlier studies",
         "Provenance, and how to repeat it",
     ]
+    assert "Would have failed: twice the latency in " in main.text
+    assert (
+        "Notes the site's own bounds on gige: curves from 4096 bytes (default 4); inver"
+        in main.text
+    )
     order = [
         "22 of 104 cases passed, 2 inconclusive, 80 did not run.",
         "What failed or did not run",
@@ -110,6 +114,13 @@ def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
             [
                 "The revision is not known, so the commands may run another one.",
                 "What is not known: 2 software: no job of the report says what it ran with,",
+                "Compared with earlier studies",
+            ],
+        ),
+        (
+            "two-switches.json",
+            "studies.html",
+            [
                 # Studies stand alongside the session, with reasons for what is absent.
                 "Network Performance Evaluation on an IBM e325 Opteron Cluster",
                 "What the study has",
@@ -119,7 +130,11 @@ def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
                 "between nodes fast-ethernet mpich",
             ],
         ),
-        ("passed.json", "index.html", ["2, 4 1 nothing was measured; this is the site's file"]),
+        (
+            "passed.json",
+            "index.html",
+            ["libraries Intel MPI 2021.18.1 nothing was measured; this is the site's file"],
+        ),
         # The fastest rank and the mean stand with the data.
         (
             "ranges.json",
@@ -205,7 +220,8 @@ def test_partitions_and_environments_are_as_the_session_recorded_them(report, tm
                 measured["environment_extras"]["built"] = {"packages": packages}
 
     main = report(altered(tmp_path, change, BOTH))["index.html"].text
-    assert "gige gige veth Linux veth 2 1000 1500 2, 4 1 MPICH" in main
+    assert "driver Linux veth 2 Linux veth, shaped by tc Mbit/s 1000 100 MTU" in main
+    assert "launches a case 3 3 largest message 512 KiB 128 KiB cases 10 passed" in main
     assert "Linux veth 2 when it was measured, Linux veth, shaped by tc in the site's file" in main
     assert "mpich MPICH 5.0.2 openmpi 5.0.10 /4s2o7kq" in main
     assert "intelmpi Intel MPI 2021.18.1 not built by Spack" in main
