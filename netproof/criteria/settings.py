@@ -138,7 +138,7 @@ _WORDS = {
     **{"warn": "warns at {}", "fail": "fails at {}", "least_size": "from {} bytes"},
     **{"warn_below": "warns below {}", "fail_below": "fails below {}"},
 }
-"""What a site's bounds are in words; other settings have their names."""
+"""Bounds in words; other settings have their names."""
 
 
 def own_bounds(changes: Mapping[str, Mapping[str, Any]]) -> str:

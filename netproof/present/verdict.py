@@ -370,8 +370,8 @@ def sensitivity(found: Sensitivity) -> str:
     """Return in a sentence how many passed cases a stated change would have failed."""
     return (
         f"Would have failed: twice the latency in {found.latency} of the {counted(found.cases)}"
-        f" that passed, 20 % less bandwidth in {found.bandwidth}. In {found.neither} of them not"
-        " even 100 times of either."
+        f" that passed, 20 % less bandwidth in {found.bandwidth}. {found.neither} would have"
+        " passed with 100 times the latency, and with 1 % of the bandwidth."
     )
 
 

@@ -271,6 +271,22 @@ def test_a_page_fits_telephone_dark_scheme_and_print_and_needs_no_colour(page, f
     assert shapes >= 2
 
 
+WIDER = """[...document.querySelectorAll('#verdict .scroll, #landmarks .scroll')]
+    .filter((box) => box.scrollWidth > box.clientWidth)"""
+
+
+def test_wide_tables_fit_a_desk_s_screen_and_have_a_shadow_at_their_edge_elsewhere(
+    page, judge, tmp_path
+):
+    write(Report(judge("two-switches.json")), tmp_path)
+    for width, expected in ((1400, False), (420, True)):
+        page.set_viewport_size({"width": width, "height": 900})
+        show(page, tmp_path / "index.html", whole=False)
+        assert (page.evaluate(f"{WIDER}.length") > 0) == expected, width
+    attached = page.evaluate(f"getComputedStyle({WIDER}[0]).backgroundAttachment")
+    assert attached == "local, local, scroll, scroll"
+
+
 def test_without_its_scripts_a_page_says_where_the_data_is(page, folder, tmp_path):
     alone = tmp_path / "alone.html"
     alone.write_text((folder / "imb-sendrecv.html").read_text())

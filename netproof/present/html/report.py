@@ -37,7 +37,7 @@ from netproof.session.measured import Measured
 from netproof.session.node_facts import Node
 from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, Provenance
 from netproof.site import slurm
-from netproof.verdict import engine, limits, session_verdict
+from netproof.verdict import engine, judge, limits, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
@@ -245,7 +245,9 @@ def _judged(
     report: Report, one: CaseVerdict, cells: dict[str, str], bounds: Mapping[str, Limits]
 ) -> dict[str, str]:
     """Return cells with the values that criteria and references judged, and what each must be."""
-    settings = report.judged.matrix.partitions[one.case.partition].settings()
+    if one.result is None:
+        return cells
+    settings = judge.subject(one.result, report.judged.matrix).settings
     for finding in (each for each in one.findings if None not in (each.bound, each.value)):
         criterion, variable = BY_FINDING.get(finding.criterion), finding.variable
         if criterion is not None and (heading := criterion.key_figure):

@@ -30,7 +30,8 @@ def test_a_change_in_a_few_words(one, said):
 def test_how_many_cases_a_stated_change_would_have_failed_is_a_sentence():
     assert present.sensitivity(Sensitivity(50, 30, 12, 8)) == (
         "Would have failed: twice the latency in 30 of the 50 cases that passed, 20 % less"
-        " bandwidth in 12. In 8 of them not even 100 times of either."
+        " bandwidth in 12. 8 would have passed with 100 times the latency, and with 1 % of the"
+        " bandwidth."
     )
 
 

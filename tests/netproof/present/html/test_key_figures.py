@@ -56,6 +56,13 @@ def test_each_judged_figure_has_beside_it_what_it_must_be(judge, monkeypatch):
     assert "in brackets: what a figure must be" in table.caption
 
 
+def test_a_partition_that_the_site_has_no_more_has_the_bounds_of_its_session(judge):
+    judged = judge("netpipe.json", "testbed:gige")
+    matrix = dataclasses.replace(judged.matrix, partitions={})
+    table = key_figures(Report(dataclasses.replace(judged, matrix=matrix)))
+    assert any(one.endswith("% (≤ 20%)") for one in column(table, "MPI loss"))
+
+
 def test_the_last_nights_are_blocks_with_their_range_and_missing_ones_are_blank(judge):
     judged = judge("netpipe.json", "testbed:gige")
     case = next(one.case for one in judged.verdict.cases if one.case.path == "inter-node")
