@@ -245,13 +245,11 @@ def _judged(
     report: Report, one: CaseVerdict, cells: dict[str, str], bounds: Mapping[str, Limits]
 ) -> dict[str, str]:
     """Return cells with the values that criteria and references judged, and what each must be."""
-    if one.result is None:
-        return cells
-    settings = judge.subject(one.result, report.judged.matrix).settings
+    result, matrix = one.result, report.judged.matrix
     for finding in (each for each in one.findings if None not in (each.bound, each.value)):
         criterion, variable = BY_FINDING.get(finding.criterion), finding.variable
-        if criterion is not None and (heading := criterion.key_figure):
-            of = criterion.bounds_in(settings, inside=False)
+        if result and criterion is not None and (heading := criterion.key_figure):
+            of = criterion.bounds_in(judge.subject(result, matrix).settings, inside=False)
             value = cells.get(heading) or of.in_words(finding.value or 0.0, ".3g")
             cells[heading] = f"{value} ({of.allowed()})"
         elif variable in _OF_TWIN and variable in bounds:
