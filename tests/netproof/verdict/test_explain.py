@@ -41,8 +41,12 @@ def whole(stored: Session) -> Verdict:
 
 
 def printed(verdict: Verdict) -> list[str]:
-    session = SimpleNamespace(ahead="")
-    judged = SimpleNamespace(verdict=verdict, recurring=NOTHING, session=session)
+    judged = SimpleNamespace(
+        verdict=verdict,
+        recurring=NOTHING,
+        session=SimpleNamespace(ahead=""),
+        matrix=SimpleNamespace(partitions={}),
+    )
     return [line.rstrip() for line in shown(sentences(judged), 400).splitlines()]
 
 
