@@ -29,7 +29,7 @@ from netproof.criteria.interface import CaseCurves, Layer
 from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
-from netproof.errors import NetproofError, ParseError, grouped
+from netproof.errors import NetproofError, ParseError, grouped, listed
 from netproof.measurement.case import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
@@ -362,8 +362,8 @@ def judge(
             against = baseline if finding.criterion in RELATIVE else finding.against
             advised = _advised(finding, case, link, sound.get(finding.against or ""))
             more[case.where].append(replace(advised, against=against))
-    if yardstick is not None:
-        _compare_sizes(curves, more, notes)
+    if compared > 1:
+        _compare_sizes(curves, more, notes, yardstick)
     known = {one.case.name for one in curves.values()}
     if baseline not in (None, yardstick, *known):
         there = ", ".join(sorted(known)) or "none"
@@ -419,32 +419,37 @@ def _if_launches(
 
 
 def _compare_sizes(
-    curves: dict[str, CurveVerdict], more: dict[str, list[Finding]], notes: dict[str, None]
+    curves: dict[str, CurveVerdict],
+    more: dict[str, list[Finding]],
+    notes: dict[str, None],
+    yardstick: str | None,
 ) -> None:
     """Add to ``more`` what is not compared with the yardstick, and to ``notes`` the sizes."""
     by_kind = grouped((one.kind, one) for one in curves.values())
     for kind, sides in by_kind.items():
-        names = [one.case.name for one in sides]
-        sizes = [set(one.case.curve.sizes) for one in sides]
-        case, why, least = sides[0].case, "", sides[0].case.settings.slower.least_size
-        beyond = [one for one in sizes[-1] if least <= one < min(sizes[0]) or one > max(sizes[0])]
+        by_sizes = grouped((tuple(one.case.curve.sizes), one.case.name) for one in sides)
+        if len(by_sizes) > 1:
+            counts = " and ".join(
+                f"{len(own)} of {listed(names)}, {own[0]} to {own[-1]} bytes"
+                for own, names in by_sizes.items()
+            )
+            common = len(set.intersection(*map(set, by_sizes)))
+            notes[f"{kind}: only {common} sizes are common to {counts}"] = None
+        if yardstick is None:
+            continue
+        case, other, why = sides[0].case, sides[-1].case, ""
+        own, least = case.curve.sizes, case.settings.slower.least_size
+        beyond = [one for one in other.curve.sizes if least <= one < own[0] or one > own[-1]]
         if len(sides) == 1:
-            why = f"only {names[0]} has it, so it is not compared"
+            why = f"only {case.name} has it, so it is not compared"
         elif any(map(_impossible, sides[1].findings)):
-            why = f"{names[1]} is too fast to be true, and no yardstick"
+            why = f"{other.name} is too fast to be true, and no yardstick"
         elif beyond:
-            which = ranges_in_words(beyond, sides[1].case.curve.sizes)
-            why = f"{names[1]} also has {which}, which are not compared: measure them, or give"
+            which = ranges_in_words(beyond, other.curve.sizes)
+            why = f"{other.name} also has {which}, which are not compared: measure them, or give"
             why += " another yardstick"
         if why:
             more[case.where].append(replace(undefined("slower", case.where, why), reason=why))
-        if len(sides) == 2 and sizes[0] != sizes[1]:
-            counts = " and ".join(
-                f"{len(own)} of {name}, {min(own)} to {max(own)} bytes"
-                for own, name in zip(sizes, names, strict=True)
-            )
-            common = len(sizes[0] & sizes[1])
-            notes[f"{kind}: compared at {common} sizes of {counts}"] = None
 
 
 def _is_share(function: Function | None) -> bool:

@@ -344,10 +344,13 @@ class TestAgainst:
         )
         status, said = judge(first, "--against", second, "--fail-above", "10%")
         assert status == (3 if missing else 0)
-        common = f"compared at {len({*new} & {*old})} sizes of {len(new)} of {first}, {new[0]} to"
-        assert common in said
+        common = f"only {len({*new} & {*old})} sizes are common to {len(new)} of"
+        assert f"{common} {first}, {new[0]} to" in said
         why = f"{second} also has {missing}, which are not compared: measure them, or give another"
         assert (why in said) == bool(missing)
+        status, said = judge(first, second, "--as", "{mpi}")
+        assert status == 0
+        assert f"{common} new, {new[0]} to {new[-1]} bytes and {len(old)} of old" in said
 
     def test_a_folder_is_all_files_below_it_but_hidden_ones(self, tmp_path):
         for name in ("a/x.txt", "b.txt", ".git/config", "a/.swp"):
