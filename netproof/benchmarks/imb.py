@@ -482,7 +482,7 @@ def _read_entry(lines: Lines, function: str, header: Header, group: int | None) 
     if not values[COUNT_COLUMN]:
         lines.refuse("0 repetitions measure nothing")
     if values.get(MESSAGES) == 0:
-        lines.refuse("a rate of 0 messages a second")
+        lines.refuse("a rate of 0 messages per second")
     collective = function not in POINT_TO_POINT and "arrier" not in function
     may_be_nothing = collective and size < SMALLEST_TIMED_BYTES
     if 0 in [values.get(name) for name in (TIME, PURE, *RANGE)] and not may_be_nothing:

@@ -509,7 +509,7 @@ def compare(
                 differ.update(json.dumps(difference, sort_keys=True) for difference in several)
             ranks = [side.case.ranks_per_node for side in (one.measured, other.measured)]
             if ranks[0] != ranks[1]:
-                differ[json.dumps(["ranks a node", *ranks])] += 1
+                differ[json.dumps(["ranks per node", *ranks])] += 1
         else:
             uncompared.append(_uncompared(((first.name, one), (second.name, other))))
     if not compared:

@@ -192,7 +192,7 @@ def _of_extras(one: Row, other: Row) -> Differences:
             ((f"{key} in the site's file", *pair) for key, *pair in found), own=True
         )
     per_node = (row["ranks_per_node"] for row in (one, other))
-    yield from _differing([("ranks a node", *per_node)], own=True)
+    yield from _differing([("ranks per node", *per_node)], own=True)
 
 
 def _of_sessions(was: Row, now: Row, environment: str) -> Differences:

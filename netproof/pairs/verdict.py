@@ -67,7 +67,7 @@ class Bisection:
         """Return the sentence."""
         rounds = f"{counted(self.rounds, 'round')} of {self.pairs} pairs at once"
         text = (
-            f"effective bisection bandwidth {self.mb_s:.4g} MB/s a pair, {self.share:.1%} of the"
+            f"effective bisection bandwidth {self.mb_s:.4g} MB/s per pair, {self.share:.1%} of the"
             f" line rate ({_over(self.interval, rounds)}; the worst {self.worst:.1%})"
         )
         if self.within is not None and self.across is not None:

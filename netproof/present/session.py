@@ -181,7 +181,7 @@ def sent_again(totals: InterfaceTotals) -> str:
 
 
 CPU_LEGEND = (
-    "Of the node that it cost most, less starting and ending: cores: CPU seconds a second; user:"
+    "Of the node that it cost most, less starting and ending: cores: CPU seconds per second; user:"
     " share of these outside the kernel; irq: cores that the node's machine took for interrupts"
     " meanwhile, * where several of its nodes are one machine; asleep: share of the time in which"
     " a rank neither ran nor could have run, 0 % is polling or working without a pause; s/GB and"

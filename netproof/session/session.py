@@ -351,7 +351,7 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
     )
     if case:
         plain.setdefault("kind", "check")
-        # Ranks a node are the partition's, known where the test came that far.
+        # Ranks per node are the partition's, known where the test came that far.
         described = codec.decode(dict[str, Any], values.get("case", {}), place)
         where = {name: plain[name] for name in ("system", "partition", "environment")}
         where["ranks_per_node"] = described.get("ranks_per_node", 0)

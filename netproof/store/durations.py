@@ -70,7 +70,7 @@ def past(store: Store, matrix: Matrix) -> Past:
         here: dict[PlannedJob, dict[Any, float | None]] = defaultdict(dict)
         for row in rows[stored.name]:
             if row["result"] != "skip" and row["partition"] in matrix.partitions:
-                # Ranks a node do not tell cases apart.
+                # Ranks per node do not tell cases apart.
                 case = Case(system, ranks_per_node=0, **{name: row[name] for name in KEY})
                 job = job_of(case, matrix.partitions[case.partition].fewest_ranks)
                 here[job][case.key()] = row["wall_s"]

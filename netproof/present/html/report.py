@@ -325,12 +325,12 @@ _FOLDERS = {
 """Folders of each kind of file: the variable, and its value after ``. ci/activate``."""
 
 _LINK = {"NIC": "nic", "driver": "driver", "Mbit/s": "link_mbit_s", "MTU": "mtu"}
-_RANKS = {"ranks": "rank_counts", "ranks a node": "ranks_per_node"}
+_RANKS = {"ranks": "rank_counts", "ranks per node": "ranks_per_node"}
 MOST_BESIDE = 3
 """Partitions up to which each is a column of what was tested; more are a row each."""
 _OF_PARTITION = {"switch": "switch", **_LINK, **_RANKS}
 """Columns of the table of partitions, and the site's keys."""
-_EXTENT = ("nodes measured", "launches a case", "largest message")
+_EXTENT = ("nodes measured", "launches per case", "largest message")
 _OF_NODE = {
     **{"CPU": "cpu", "kernel": "kernel", "NIC": "nic", "driver": "driver"},
     **{"firmware": "firmware", "Mbit/s": "link_mbit_s", "MTU": "mtu"},

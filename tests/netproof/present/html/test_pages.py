@@ -221,7 +221,7 @@ def test_partitions_and_environments_are_as_the_session_recorded_them(report, tm
 
     main = report(altered(tmp_path, change, BOTH))["index.html"].text
     assert "driver Linux veth 2 Linux veth, shaped by tc Mbit/s 1000 100 MTU" in main
-    assert "launches a case 3 3 largest message 512 KiB 128 KiB cases 10 passed" in main
+    assert "launches per case 3 3 largest message 512 KiB 128 KiB cases 10 passed" in main
     assert "Linux veth 2 when it was measured, Linux veth, shaped by tc in the site's file" in main
     assert "mpich MPICH 5.0.2 openmpi 5.0.10 /4s2o7kq" in main
     assert "intelmpi Intel MPI 2021.18.1 not built by Spack" in main
