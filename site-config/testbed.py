@@ -23,7 +23,7 @@ from ci.testbed import topology_reading  # noqa: E402
 
 
 def _debians_open_mpi():
-    """Version of Debian's Open MPI, 4.1 in Debian 12 and 5.0 in 13; empty when there is none."""
+    """Version of Debian's Open MPI, 4.1 in Debian 12 and 5.0 in 13; empty without it."""
     try:
         said = subprocess.run(
             ["/usr/bin/ompi_info", "--version"], capture_output=True, text=True, timeout=60
@@ -71,7 +71,7 @@ def _criteria(fast, largest):
         # Both ways at once, the two cores do the work of four network cards; MPI pays for it.
         "mpi_loss": {"fail": 0.75},
         # Frames of one link pass through both cores and overtake each other: TCP takes some for
-        # lost and sends them again, of which receivers report only a part as received twice.
+        # lost and sends them again; receivers report only a part as received twice.
         "retransmission": {"warn": 0.02, "fail": 0.05},
     }
 

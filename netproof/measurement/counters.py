@@ -184,7 +184,7 @@ def added(several: Iterable[Counters]) -> list[Counters]:
 
 
 _SHAPE = attrgetter("kind", "name", "read", "layer", "interfaces", "absent")
-"""What sources that can be added have in common."""
+"""Base of sources that can be added."""
 
 
 def _added(

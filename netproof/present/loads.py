@@ -312,4 +312,4 @@ ANSWERS: dict[str, _Answering] = {
     "tails": ("Single calls", Tail.of_report, tail_answer),
     "sweeps": ("Tuning", sweep.results, sweeps.answer),
 }
-"""Of each experiment how its page's title begins, how its report is read, and its answer."""
+"""How an experiment's page title begins, how its report is read, and its answer, by experiment."""

@@ -31,7 +31,7 @@ _ROW = 22
 _DIGITS = 5
 """Significant digits of a figure in a chart: a pixel is coarser."""
 _DECADES = range(-3, 10)
-"""Of times in µs, to a quarter of an hour, and of Mbit/s."""
+"""Times in µs, to a quarter of an hour, and rates in Mbit/s."""
 
 _NO_CHARACTERS = {code: f"\\u{code:04x}" for code in (*range(0xD800, 0xE000), 0xFFFE, 0xFFFF)}
 """Code points that are no characters, and not allowed in XML."""
