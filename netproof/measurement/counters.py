@@ -184,7 +184,7 @@ def added(several: Iterable[Counters]) -> list[Counters]:
 
 
 _SHAPE = attrgetter("kind", "name", "read", "layer", "interfaces", "absent")
-"""Base of sources that can be added."""
+"""Attributes in which sources agree that can be added."""
 
 
 def _added(

@@ -362,7 +362,7 @@ def judge(
             against = baseline if finding.criterion in RELATIVE else finding.against
             advised = _advised(finding, case, link, sound.get(finding.against or ""))
             more[case.where].append(replace(advised, against=against))
-    if compared > 1:
+    if named is not None:
         _compare_sizes(curves, more, notes, yardstick)
     known = {one.case.name for one in curves.values()}
     if baseline not in (None, yardstick, *known):

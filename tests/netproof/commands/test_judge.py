@@ -325,6 +325,14 @@ class TestAgainst:
         assert status == 3
         assert f"only {tmp_path / 'old'} has it, so it is not compared" in said
 
+    def test_nothing_is_compared_with_a_set_that_cannot_be_read(self, tmp_path):
+        self.write(tmp_path / "new" / "x.txt")
+        (tmp_path / "old").mkdir()
+        (tmp_path / "old" / "x.txt").write_text("srun: error: node down\n")
+        status, said = judge(tmp_path / "new", "--against", tmp_path / "old")
+        assert status == 3
+        assert f"only {tmp_path / 'new'} has it, so it is not compared" in said
+
     @pytest.mark.parametrize(
         ("new", "old", "missing"),
         [
