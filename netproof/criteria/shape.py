@@ -261,10 +261,12 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
     """Yield the sizes whose rate is below what both neighbours let expect, as launches confirm.
 
     The value is the time expected on the line between both neighbours, over the time taken: the
-    share of the rate. All of its interval over the launches is beyond the bound, and so is the
-    share by the line through two smaller sizes alone, and by that through two larger ones: a step
-    that stays, as of another protocol, lies on one of these. Sizes that latency limits are left
-    out, and so is the largest. ``compared_sizes``: the neighbours.
+    share of the rate. All of its interval over the launches is beyond the bound. So is, in each
+    launch, the share by the line through two smaller sizes alone, and by that through two larger
+    ones: a step that stays, as of another protocol, lies on one of these. Medians over launches at
+    two paces may have one pace at one size and the other at the next, so they do not show it.
+    Sizes that latency limits are left out, and so is the largest. ``compared_sizes``: the
+    neighbours.
     """
     if not case.has_sizes:
         return
@@ -277,12 +279,12 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
         expected = _between(middle, smaller[0], larger[0], size)
         if size < settings.least_size or expected < LATENCIES * latency:
             continue
-        by_one_side = _by_one_side(middle, smaller, larger, size) / middle[size]
-        if settings.level(by_one_side)[0] not in FLAGGED:
-            continue
         shares = [_between(times, smaller[0], larger[0], size) / times[size] for times in each]
         interval = intervals.of_median(shares)
-        decided = settings.level(max(interval[1], by_one_side) if interval else math.inf)
+        if not interval or settings.level(interval[1])[0] not in FLAGGED:
+            continue
+        by_one_side = [_by_one_side(times, smaller, larger, size) / times[size] for times in each]
+        decided = settings.level(max(interval[1], intervals.most(by_one_side)))
         if decided[0] in FLAGGED:
             value = median(shares)
             yield settings.finding(

@@ -60,6 +60,12 @@ def of_median(values: Sequence[float]) -> Interval | None:
     return None if found is None else (math.exp(found[0]), _exp(found[1]))
 
 
+def most(values: Sequence[float]) -> float:
+    """Return the upper end of ``of_median``; of fewer than six values, the largest of them."""
+    found = of_median(values) if len(values) >= FEWEST_RANKED else None
+    return found[1] if found else max(values)
+
+
 def of_middle(values: Sequence[float]) -> Interval | None:
     """Return the same of values of any sign: of two to five it is around their mean."""
     count = len(values)

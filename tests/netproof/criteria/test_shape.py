@@ -44,7 +44,7 @@ def test_a_dip_at_one_size_is_found_and_named_with_its_neighbours(size):
     assert dip.compared_sizes == (size // 2, 2 * size)
     assert dip.value == pytest.approx(1 / 1.6, rel=0.05)
     assert f"at {size} bytes a message took" in dip.why
-    (milder,) = found(slower(lambda one: one == size, 1.18))
+    (milder,) = found(slower(lambda one: one == size, 1.22))
     assert milder.level is Level.WARN
 
 
@@ -64,6 +64,25 @@ def test_a_dip_at_one_size_is_found_and_named_with_its_neighbours(size):
 def test_what_stays_from_a_size_on_is_no_dip(time):
     assert found(time) == ()
     assert found(time, NETPIPE) == ()
+
+
+def test_a_step_is_no_dip_though_launches_at_two_paces_differ_in_their_middle():
+    """NetPIPE over Open MPI 5 inside a node, on a virtual machine whose CPUs move."""
+    sizes = (16, 2048, 3072, 4096, 6144, 8192)
+    recorded = [
+        (0.98, 2.02, 2.58, 6.38, 6.97, 7.48),
+        (0.64, 1.03, 1.08, 3.85, 4.43, 7.02),
+        (0.78, 1.16, 1.30, 4.30, 4.97, 5.37),
+        (0.91, 2.11, 2.70, 5.51, 6.37, 6.75),
+        (0.90, 2.09, 2.57, 5.61, 6.71, 6.87),
+        (0.61, 1.05, 1.31, 3.54, 4.09, 4.17),
+        (0.55, 0.93, 1.06, 4.46, 4.28, 4.66),
+    ]
+    settings = Below(0.9, 0.8)
+    assert along("dip", [Curve(sizes, times) for times in recorded], settings=settings) == ()
+    deeper = [(*times[:4], times[3] / 1.5, times[3] / 1.5) for times in recorded]
+    (dip,) = along("dip", [Curve(sizes, times) for times in deeper], settings=settings)
+    assert (dip.level, dip.size) == (Level.FAIL, 4096)
 
 
 def test_sizes_that_latency_limits_are_left_out_and_so_is_the_largest():
