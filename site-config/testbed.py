@@ -256,6 +256,9 @@ site_configuration = {
                 ["I_MPI_THREAD_YIELD", "3"],
                 ["FI_PROVIDER", "tcp"],
                 ["FI_PROVIDER_PATH", f"{_opt}/intelmpi/lib/tcp"],
+                # By default it reduces and then broadcasts 64 KiB, which takes longer than 128 KiB
+                # on a slow link: a dip.
+                ["I_MPI_ADJUST_ALLREDUCE", "'1:0-32768;2:32769-2147483647'"],
             ],
             imb=True,
         ),

@@ -292,8 +292,10 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
                 f"at {size} bytes a message took {figure(middle[size])} µs, and by its"
                 f" neighbours of {smaller[0]} and {larger[0]} bytes {figure(expected)} µs is"
                 f" expected: {value:.3g} of the rate",
-                "measure the sizes around it, and look at buffers and segment sizes of the"
-                " library and the link",
+                "measure the sizes around it, and "
+                + case.layer.advice(
+                    "look at buffers and segment sizes of the library and the link"
+                ),
                 interval=interval,
                 decided=decided,
                 size=size,
