@@ -290,8 +290,8 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
             yield settings.finding(
                 value,
                 f"at {size} bytes a message took {figure(middle[size])} µs, and by its"
-                f" neighbours of {smaller[0]} and {larger[0]} bytes {figure(expected)} µs is"
-                f" expected: {value:.3g} of the rate",
+                f" neighbours of {smaller[0]} and {larger[0]} bytes"
+                f" {figure(value * middle[size])} µs is expected: {value:.3g} of the rate",
                 "measure the sizes around it, and "
                 + case.layer.advice(
                     "look at buffers and segment sizes of the library and the link"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -83,6 +84,9 @@ def test_a_step_is_no_dip_though_launches_at_two_paces_differ_in_their_middle():
     deeper = [(*times[:4], times[3] / 1.5, times[3] / 1.5) for times in recorded]
     (dip,) = along("dip", [Curve(sizes, times) for times in deeper], settings=settings)
     assert (dip.level, dip.size) == (Level.FAIL, 4096)
+    took, expected = (float(word) for word in re.findall(r"([\d.]+) µs", dip.why))
+    assert took == 4.46
+    assert expected / took == pytest.approx(dip.value, rel=0.01)
 
 
 def test_sizes_that_latency_limits_are_left_out_and_so_is_the_largest():
