@@ -7,6 +7,7 @@ round what ``nominal_levels`` gives it. A node is cleared if it is hardly slower
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,6 +43,9 @@ from netproof.pairs.search import (
     posterior,
     posterior_of_node,
     unusual,
+)
+from netproof.pairs.search import (
+    fit as fit_of,
 )
 from netproof.site.partition import DEFAULTS, PairQuantity, PairSettings
 
@@ -343,6 +347,14 @@ def judge_table(
         unknown = np.full(count, math.nan)
         return QuantityVerdict(quantity, table, clears, unknown > 0, unknown, unknown)
     counts, (estimates, errors) = settings.counts(quantity), _estimates(fit)
+    hidden = np.isnan(estimates) & (table.measured > 0)
+    if hidden.any():
+        # What is too small to count takes rounds that other nodes are known by.
+        much = fit.effects >= counts / 2
+        less = fit_of(table, [*itertools.compress(fit.things, much)], fit.effects[much])
+        if less is not None:
+            for mine, of_less in zip((estimates, errors), _estimates(less), strict=True):
+                mine[hidden] = of_less[hidden]
     scatter = _scatter(fit, estimates / errors, counts)
     looks = max(settings.rounds, table.rounds)
     clearing = nominal_levels(settings.missed, looks)[table.rounds - 1]

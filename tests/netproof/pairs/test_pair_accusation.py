@@ -117,3 +117,21 @@ def test_several_slow_nodes_are_accused_each_even_where_they_meet(bad):
     rounds = (tournament(names(16), number) for number in range(15))
     judgement = judge(Cluster(slow_nodes(0.5, *names(bad))).all(rounds), names(16))
     assert sorted(accused(judgement)) == [(Kind.NODE, name) for name in names(bad)]
+
+
+def test_nodes_are_known_though_one_that_is_hardly_slower_explains_their_rounds():
+    """One direction of gige-2's link at half rate on the testbed; MB/s of two pairs a round."""
+    recorded = """
+        24 67.75 13 99.51, 21 70.78 34 103.47, 23 70.29 41 100.69, 24 70.77 31 98.12,
+        21 67.25 43 62.81, 23 66.70 41 100.06, 21 66.49 43 93.85, 23 62.69 41 93.42,
+        24 68.10 31 88.75, 21 62.66 43 89.89, 23 65.99 41 93.49, 24 64.82 13 91.15,
+        23 63.07 41 96.76, 24 66.77 13 92.21, 21 69.63 34 102.13, 24 67.29 13 96.68"""
+    seen = []
+    for number, row in enumerate(recorded.split(","), 1):
+        words = row.split()
+        for pair, rate in zip(words[::2], words[1::2], strict=True):
+            one, other = (f"gige-{digit}" for digit in pair)
+            seen.append(PairObservation(number, (one, other), rate_mb_s=float(rate)))
+    judged = judge(seen, [f"gige-{number}" for number in range(1, 5)]).nodes
+    assert judged["gige-2"].state is State.ACCUSED
+    assert {judged[f"gige-{number}"].state for number in (1, 3, 4)} == {State.CLEARED}
