@@ -138,7 +138,8 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Provenance) -> dict[str
     missing, foreign = sorted(set(nodes) - set(found)), sorted(set(found) - set(nodes))
     if missing:
         raise NetproofError(
-            f"{folder}: no {NODE_FILES} of {', '.join(missing)}; see its node.*.err"
+            f"{folder}: no {NODE_FILES} of {', '.join(missing)}; see its node.*.err and the"
+            " rfm_job.err of its job: the environment may not be set up"
         )
     if foreign:
         raise NetproofError(f"{folder}: {', '.join(foreign)} wrote a file and is not of the job")
