@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -31,7 +31,6 @@ from netproof.commands.reframe import end_reframe, ending_with_this_process
 from netproof.commands.site_show import ShownMatrix
 from netproof.errors import NetproofError
 from netproof.present import terminal
-from netproof.site.matrix import PlannedJob
 from netproof.verdict import CANNOT
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -58,7 +57,7 @@ class Line:
     done: int = field(compare=False)
     tests: int = field(compare=False)
     test: tuple[str, str, str]
-    job: PlannedJob | None
+    job: str | None
     folder: str = field(default="", compare=False)
 
     @property
@@ -67,8 +66,11 @@ class Line:
         return self.test[0].startswith("PairJob")
 
 
-JOBS = {f"{one.name.capitalize()}Job": one for one in registry.STARTED}
-"""Benchmarks by their jobs' names in ``checks/``."""
+JOBS = {
+    **{f"{one.name.capitalize()}Job": one.label for one in registry.STARTED},
+    "MpiJob": "MPI",
+}
+"""What each job of ``checks/`` measures, by its name."""
 
 
 def parse(text: str) -> Line | None:
@@ -76,14 +78,17 @@ def parse(text: str) -> Line | None:
     match = _TEST.match(COLOUR.sub("", text))
     if match is None:
         return None
-    benchmark, ranks = JOBS.get(match["name"]), re.search(r"%ranks=(\d+)", match["parameters"])
-    count = 2 if benchmark and benchmark.by_protocol else int(ranks[1]) if ranks else 0
-    # A job measures all environments of its partition.
-    job = PlannedJob(match["partition"], "", benchmark.name, count) if benchmark and count else None
+    what, ranks = JOBS.get(match["name"]), re.search(r"%ranks=(\d+)", match["parameters"])
+    job = what and job_name(match["partition"], what, int(ranks[1]) if ranks else 0)
     test = (match["name"] + match["parameters"], match["partition"], match["environ"])
     place = (match[key] for key in ("system", "partition", "environ"))
     folder = "/".join((*place, f"{match['name']}_{match['hash']}"))
     return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job, folder)
+
+
+def job_name(partition: str, what: str, ranks: int) -> str:
+    """Return ``gige MPI on 16 ranks``; without ``ranks`` no number."""
+    return f"{partition} {what}" + (f" on {ranks} ranks" if ranks else "")
 
 
 class Launches(NamedTuple):
@@ -121,7 +126,7 @@ class Course:
     ``running``: a test, with its ``launches``.
     """
 
-    expected: Mapping[PlannedJob, int] = field(default_factory=dict)
+    expected: Mapping[str, int] = field(default_factory=dict)
     pairs: int = 0
     done: int = 0
     tests: int = 0
@@ -191,9 +196,15 @@ def expected(system: str) -> Course:
     except NetproofError:
         # ReFrame reports the site's faults.
         return Course()
-    jobs: Counter[PlannedJob] = Counter()
+    jobs: Counter[str] = Counter()
     for job, cases in found.jobs.items():
-        jobs[replace(job, environment="")] += len(cases)
+        benchmark, ranks = registry.named(job.benchmark), job.ranks
+        what = benchmark.label
+        if benchmark.by_protocol:
+            ranks = 0
+        elif not found.matrix.partitions[job.partition].job_limit_s:
+            what = JOBS["MpiJob"]
+        jobs[job_name(job.partition, what, ranks)] += len(cases)
     return Course(jobs, sum(len(found.pairs_in(one)) for one in found.matrix.partitions))
 
 

@@ -2,7 +2,6 @@
 
 import reframe as rfm
 
-from netproof.benchmarks import registry
 from netproof.run.checks import MpiCheck
 from netproof.run.jobs import MpiLaunches
 
@@ -11,14 +10,14 @@ from netproof.run.jobs import MpiLaunches
 class OtherImbJob(MpiLaunches):
     """All functions, as launches of one job for each partition and rank count."""
 
-    benchmark = "imb"
-    functions = registry.named("imb").names(default=False)
+    benchmarks = ("imb",)
 
 
 class OtherImbCheck(MpiCheck):
     """Check of one function."""
 
     launched_by = OtherImbJob
+    benchmark = "imb"
 
 
 @rfm.simple_test

@@ -477,13 +477,3 @@ class Netpipe(Benchmark):
 
 
 BENCHMARK = Netpipe()
-
-VARIANTS = tuple(map(BENCHMARK.subject, BENCHMARK.cases(("", "", ""), (2,), 1, all_functions=True)))
-"""Every path and direction of each protocol, as the steps that measure it are called."""
-
-
-def insist_on_variants(names: Sequence[str]) -> None:
-    """Raise NetproofError for a name that is none of ``VARIANTS``."""
-    if unknown := [name for name in names if name not in VARIANTS]:
-        those = ", ".join(map(repr, unknown))
-        raise NetproofError(f"NetPIPE has no variant {those}; it has {', '.join(VARIANTS)}")

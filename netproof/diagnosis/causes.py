@@ -48,7 +48,7 @@ _BUFFERS = {
 
 Rule = Callable[[PartitionView], Iterable[Culprit]]
 
-DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
+DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks -t imb -r'"
 
 MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
 

@@ -14,8 +14,10 @@ from typing import Any
 import reframe as rfm
 import reframe.utility.udeps as udeps
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.environments import Environment
 from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.runtime import runtime
+from reframe.core.systems import SystemPartition
 from reframe.utility.sanity import make_performance_function
 
 from netproof import codec
@@ -23,15 +25,7 @@ from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARKS, Better
-from netproof.run.jobs import (
-    PartitionJob,
-    environments_of,
-    jobs_of,
-    name_of,
-    outcome_of,
-    reason_to_skip,
-    tcp_environments_on,
-)
+from netproof.run.jobs import PartitionJob, left_now, name_of, outcome_of, reason_to_skip
 from netproof.run.mixins import (
     Launched,
     RecordedTest,
@@ -41,7 +35,7 @@ from netproof.run.mixins import (
 )
 from netproof.session import records
 from netproof.session.job_files import Incomplete
-from netproof.site.partition import fewest_ranks_feature, ranks_feature
+from netproof.site.partition import fewest_ranks_feature, ranks_feature, tcp_environments
 from netproof.verdict import engine, limits
 from netproof.verdict.engine import Subject
 
@@ -53,12 +47,13 @@ _IN_RECORDS = (limits.TIME_AT, "paired_mb_s", "rate_", *_SIZES)
 class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
     """Check of one function by the files of its job.
 
-    Its output is the benchmark's text. ``launched_by``: the leaf class of the job.
-    ``netproof_case`` is the case to measure, empty once the record has it; ``netproof_met``:
-    whether its references are met, so that only criteria, which a verdict judges again, can have
-    failed it. Its record has whether the case is complete (``netproof_complete``), and the findings
-    against its references, repeat launches included (``netproof_references``). A subclass has
-    ``case()`` in its job.
+    Its output is the benchmark's text. ``launched_by``: the leaf class of the job; ``limited_by``:
+    that of a partition that bounds a job's length, if it is another one. ``netproof_case`` is the
+    case to measure, empty once the record has it; ``netproof_met``: whether its references are met,
+    so that only criteria, which a verdict judges again, can have failed it. Its record has whether
+    the case is complete (``netproof_complete``), and the findings against its references, repeat
+    launches included (``netproof_references``). A subclass has ``case_in()`` a partition's
+    environment, and ``job_ranks`` if its job is one of several rank counts.
     """
 
     local = True
@@ -71,29 +66,41 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
     netproof_left = variable(dict, value={}, loggable=True)
     netproof_met = variable(bool, value=False, loggable=True)
     launched_by: type[PartitionJob]
+    limited_by: type[PartitionJob] | None = None
 
-    def parameters(self) -> dict[str, int]:
-        """Return the parameters of the jobs, but for their partition."""
-        return {}
+    def case_in(self, partition: SystemPartition, environment: Environment) -> Case:
+        """Return its case there."""
+        raise NotImplementedError
+
+    def case(self) -> Case:
+        """Return its case where it runs."""
+        return self.case_in(self.current_partition, self.current_environ)
+
+    def job_on(self, partition: SystemPartition) -> str:
+        """Return the name of its job on a partition; empty where that has none."""
+        limited = partition.extras["job_limit_s"] and self.limited_by
+        kind, ranks = limited or self.launched_by, getattr(self, "job_ranks", 0)
+        if not kind.is_on(partition, ranks):
+            return ""
+        return name_of(kind, partition=partition.name, **({"ranks": ranks} if ranks else {}))
 
     @run_after("init")
     def wait_for_jobs(self) -> None:
         """Run after the job of its partition."""
-        for name in jobs_of(self.launched_by, **self.parameters()):
+        for name in filter(None, map(self.job_on, runtime().system.partitions)):
             self.depends_on(name, udeps.by_part)
 
     @run_after("setup")
     def find_job(self) -> None:
         """Print the benchmark's own text as output; ReFrame takes options as shell text.
 
-        Skip an environment whose cases are all left; fail one that is unusable or was not read.
+        Skip a case that is left; fail in an environment that is unusable or was not read.
         """
         environment = self.current_environ
-        name = name_of(self.launched_by, partition=self.current_partition.name, **self.parameters())
-        self.job_of = self.getdep(name, environ="*")
+        self.job_of = self.getdep(self.job_on(self.current_partition), environ="*")
         if why := environment.extras["unusable"] or self.job_of.unread.get(environment.name):
             raise ReframeError(why)
-        if reason := reason_to_skip(self.job_of.cases_in(environment)):
+        if reason := reason_to_skip([self.case()]):
             self.netproof_left = reason
             self.skip(reason["why"])
         self.of_job = self.job_of.stagedir, str(self.job_of.job.jobid)
@@ -194,9 +201,26 @@ class NetpipeCheck(Check):
         named = ("netpipe", self.protocol, 2, self.path, self.direction)
         self.netproof_case = dict(zip(records.CASE_KEYS, named, strict=True))
 
-    def case(self) -> Case:
-        """Return the case of the variant in the job."""
-        return netpipe.BENCHMARK.case(self.place(), self.protocol, self.path, self.direction)
+    def case_in(self, partition: SystemPartition, environment: Environment) -> Case:
+        """Return the variant's case."""
+        where = runtime().system.name, partition.name, environment.name
+        return netpipe.BENCHMARK.case(where, self.protocol, self.path, self.direction)
+
+
+def tcp_environments_on(partition: SystemPartition) -> tuple[str, ...]:
+    """Return the environments of a partition that measure TCP in this run.
+
+    Those that ``-p`` selects, and whose NetPIPE is not to be skipped.
+    """
+    skipped, where = left_now(), (runtime().system.name, partition.name)
+    return tcp_environments(
+        (one.name, one.features, one.extras)
+        for one in partition.environs
+        if not any(
+            netpipe.BENCHMARK.case((*where, one.name), protocol, "intra-node").key() in skipped
+            for protocol in netpipe.PROTOCOLS
+        )
+    )
 
 
 class TcpCheck(NetpipeCheck):
@@ -214,31 +238,28 @@ class TcpCheck(NetpipeCheck):
 
 
 class MpiCheck(Check):
-    """One function of a benchmark at one rank count."""
+    """One function of a ``benchmark``, named in the class body, at one rank count."""
 
     job_ranks = parameter(rank_counts())
+    benchmark: str
     function = variable(str)
-
-    def parameters(self) -> dict[str, int]:
-        """Return the parameters of the jobs, but for their partition."""
-        return {"ranks": self.job_ranks}
 
     @run_after("init")
     def find_partitions(self) -> None:
         """Run where the partition measures this rank count, and the environment has it."""
-        benchmark = self.launched_by.benchmark
-        self.tags = {benchmark}
-        self.valid_prog_environs = environments_of(benchmark)
-        function = registry.mpi(benchmark).function(self.function)
+        mpi = registry.mpi(self.benchmark)
+        function = mpi.function(self.function)
+        self.tags = {self.benchmark}
+        self.valid_prog_environs = [f"+{one}" for one in mpi.features]
         self.ranks = 2 if function.pair else self.job_ranks
         feature = fewest_ranks_feature if function.pair else ranks_feature
         odd = function.pairs and self.job_ranks % 2
         self.valid_systems = [] if odd else [f"+{feature(self.job_ranks)}"]
-        named = (benchmark, self.function, self.ranks, "inter-node", "oneway")
+        named = (self.benchmark, self.function, self.ranks, "inter-node", "oneway")
         self.netproof_case = dict(zip(records.CASE_KEYS, named, strict=True))
 
-    def case(self) -> Case:
-        """Return the case of the function in the job."""
-        per_node = self.current_partition.extras["ranks_per_node"]
-        mpi = registry.mpi(self.launched_by.benchmark)
-        return mpi.case(self.place(), self.function, self.job_ranks, per_node)
+    def case_in(self, partition: SystemPartition, environment: Environment) -> Case:
+        """Return the function's case."""
+        where = runtime().system.name, partition.name, environment.name
+        mpi, per_node = registry.mpi(self.benchmark), partition.extras["ranks_per_node"]
+        return mpi.case(where, self.function, self.job_ranks, per_node)

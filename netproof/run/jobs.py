@@ -10,21 +10,22 @@ import random
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import reframe as rfm
-import reframe.utility.typecheck as typ
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.environments import Environment
 from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.runtime import emit_loadenv_commands, runtime
 from reframe.core.systems import SystemPartition
+from reframe.frontend.executors import Runner, TestCase
 
 from netproof import codec
-from netproof.benchmarks import netpipe, registry
+from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import disk, trust
@@ -44,7 +45,7 @@ from netproof.run.mixins import (
 )
 from netproof.session import job_files, node_facts, plan, provenance, records
 from netproof.site import slurm
-from netproof.site.partition import ranks_feature, tcp_environments
+from netproof.site.partition import ranks_feature
 from netproof.verdict import limits
 from netproof.verdict.references import entries_of
 
@@ -140,8 +141,8 @@ class Job(
             (folder / name).write_text(text)
 
     def cases(self) -> list[Case]:
-        """Return the cases that it measures, on its partition and in its environment."""
-        raise NetproofError(f"{type(self).__name__} names no case")
+        """Return the cases of an acceptance run that it measures."""
+        return []
 
     @run_after("setup")
     def share_nodes(self) -> None:
@@ -163,13 +164,8 @@ class Job(
 
     @run_after("setup")
     def leave_it(self) -> None:
-        """Skip a job whose cases are all to be skipped; any other measures all of them.
-
-        Fail with the known names if ``-S`` gave an unknown one.
-        """
-        with failing():
-            reason = reason_to_skip(self.cases())
-        if reason:
+        """Skip a job whose cases are all to be skipped."""
+        if reason := reason_to_skip(self.cases()):
             self.netproof_left = reason
             self.skip(reason["why"])
 
@@ -217,84 +213,105 @@ def outcome_of(folder: str, jobid: str) -> JobOutcome:
     return JobOutcome(Path(folder), jobid)
 
 
-def environments_of(benchmark: str) -> list[str]:
-    """Return ReFrame's selectors of the environments that have a benchmark or a part of it."""
-    return [f"+{feature}" for feature in registry.named(benchmark).features]
+_waiting: defaultdict[str, list[TestCase]] = defaultdict(list)
+"""The cases of the run's checks by the unique name of the job that each waits for."""
 
 
-def environments_on(partition: SystemPartition, benchmark: str) -> list[Environment]:
-    """Return the environments of a partition that have a benchmark or a part of it."""
-    features = set(registry.named(benchmark).features)
-    return [one for one in partition.environs if features & set(one.features)]
+def _noting(runall: Callable[..., None]) -> Callable[..., None]:
+    """Return ReFrame's function that runs cases, which then notes them: it tells no test of others.
 
-
-def tcp_environments_on(partition: SystemPartition) -> tuple[str, ...]:
-    """Return the environments of a partition that measure TCP in this run.
-
-    Those that ``-p`` selects, and whose NetPIPE is not to be skipped.
+    Those that -n, -x, -t, -p and others choose are known only there.
     """
-    skipped, where = left_now(), (runtime().system.name, partition.name)
-    return tcp_environments(
-        (one.name, one.features, one.extras)
-        for one in partition.environs
-        if not any(
-            netpipe.BENCHMARK.case((*where, one.name), protocol, "intra-node").key() in skipped
-            for protocol in netpipe.PROTOCOLS
-        )
-    )
+
+    @functools.wraps(runall)
+    def noting(runner: Runner, several: Sequence[TestCase], *others: Any) -> None:
+        _waiting.clear()
+        for case in several:
+            for job in case.deps:
+                _waiting[job.check.unique_name].append(case)
+        runall(runner, several, *others)
+
+    return noting
+
+
+Runner.runall = _noting(Runner.runall)
 
 
 class PartitionJob(Job):
-    """The launches of a benchmark in all environments of a partition, interleaved.
+    """The launches of a run's checks in all environments of a partition, interleaved.
 
-    Each environment has a folder of its own in the job's. ``benchmark``: its name, in the class
-    body; ``unread``: why an environment's folder cannot be read. Its record has the part of each
-    other one (``netproof_environments``): cases, nodes and software, and the MPI library's
-    transport. A subclass has ``cases_in()``, of an environment.
+    It measures the cases of the checks that wait for it. Each environment has a folder of its own
+    in the job's. ``benchmarks``: those of its checks, in the class body; ``limited``: whether it is
+    for partitions that bound a job's length (``job_limit_s``), None for both; ``unread``: why an
+    environment's folder cannot be read. Its record has the part of each other one
+    (``netproof_environments``): cases, nodes and software, and the MPI library's transport.
     """
 
     partition = parameter(partition_names())
     launches_file = f"*/{job_files.LAUNCHES_FILE}"
-    benchmark: str
+    benchmarks: tuple[str, ...]
+    limited: bool | None = None
     unread: Mapping[str, str] = {}
 
-    def rank_count(self) -> int:
-        """Return its rank count, 0 for NetPIPE."""
-        return 0
+    @classmethod
+    def environments_on(cls, partition: SystemPartition) -> list[Environment]:
+        """Return the environments of a partition that have a benchmark of it, or a part of one."""
+        features = {one for name in cls.benchmarks for one in registry.named(name).features}
+        return [one for one in partition.environs if features.intersection(one.features)]
+
+    @classmethod
+    def is_on(cls, partition: SystemPartition, ranks: int) -> bool:
+        """Check whether a partition has this job of a rank count, 0 for NetPIPE."""
+        extras = partition.extras
+        return (
+            bool(cls.environments_on(partition))
+            and ranks in (0, *extras["rank_counts"])
+            and cls.limited in (None, extras["job_limit_s"] > 0)
+        )
 
     @run_after("init")
     def find_partition(self) -> None:
-        """Run once on the partition, in the first of the environments that have the benchmark."""
+        """Run once on the partition, in the first of the environments that have a benchmark."""
         (partition,) = (one for one in runtime().system.partitions if one.name == self.partition)
-        there = environments_on(partition, self.benchmark)
-        counts = partition.extras["rank_counts"]
-        measured = there and self.rank_count() in (0, *counts)
+        measured = self.is_on(partition, getattr(self, "ranks", 0))
         self.valid_systems = [partition.fullname] if measured else []
+        there = self.environments_on(partition)
         self.valid_prog_environs = [there[0].name] if measured else []
 
-    def cases_in(self, environment: Environment) -> list[Case]:
-        """Return the cases that it measures in an environment; raise NetproofError for none."""
-        raise NotImplementedError
+    @run_before("setup")
+    def skip_for_no_check(self) -> None:
+        """Skip a job for which no check of the run waits: -T leaves out checks and not jobs."""
+        if not _waiting:
+            raise ReframeError("no check of this run waits for a job: choose checks, not jobs")
+        if not _waiting[self.unique_name]:
+            why = "no check of this run waits for it"
+            self.netproof_left = {"why": why, "planned": True}
+            self.skip(why)
 
-    def least_run_in(self, environment: Environment) -> list[str]:
-        """Return the command that asks the MPI library for its transport; empty for none."""
-        raise NotImplementedError
-
-    def environments(self) -> list[Environment]:
-        """Return the environments that it measures: usable, and not all of their cases left."""
-        return [
-            one
-            for one in self.several()
-            if not one.extras["unusable"] and not reason_to_skip(self.cases_in(one))
-        ]
-
-    def several(self) -> list[Environment]:
-        """Return the partition's environments that have the benchmark."""
-        return environments_on(self.current_partition, self.benchmark)
+    @run_after("setup")
+    def limit_time(self) -> None:
+        """Limit the job where the site does."""
+        if limit_s := self.site_partition().job_limit_s:
+            self.time_limit = f"{limit_s}s"
 
     def cases(self) -> list[Case]:
-        """Return the cases of all environments."""
-        return [case for one in self.several() for case in self.cases_in(one)]
+        """Return the cases of the checks that wait for it, also those that are to be skipped."""
+        return [one.check.case_in(one.partition, one.environ) for one in _waiting[self.unique_name]]
+
+    def environments(self) -> list[tuple[Environment, list[Case]]]:
+        """Return the usable environments with the cases that it measures in each, if any."""
+        left = left_now()
+        cases = [case for case in self.cases() if case.key() not in left]
+        several = (
+            (one, [case for case in cases if case.environment == one.name])
+            for one in self.several()
+        )
+        return [(one, own) for one, own in several if own and not one.extras["unusable"]]
+
+    def several(self) -> list[Environment]:
+        """Return the environments in which a check waits."""
+        named = {one.environ.name for one in _waiting[self.unique_name]}
+        return [one for one in self.environments_on(self.current_partition) if one.name in named]
 
     def announced(self) -> dict[str, Any]:
         """Return nothing: the parts of the environments have their nodes."""
@@ -308,23 +325,29 @@ class PartitionJob(Job):
         several = self.environments()
         prefix = Path(runtime().get_option("general/0/reference_prefix"))
         references = entries_of(prefix, self.current_system.name)
-        for one in several:
+        for one, cases in several:
             folder = Path(self.stagedir, one.name)
             folder.mkdir()
-            srun, cases = (*command, f"--mpi={one.extras['pmi']}"), self.cases_in(one)
+            srun = (*command, f"--mpi={one.extras['pmi']}")
             units = plan.units(cases, self.launches, site, srun, self.seed)
             files = plan.size_files(
                 {
                     case.function: plan.sizes_asked(case, site)
                     for case in cases
-                    if self.rank_count() and registry.function_of(case).least_bytes is not None
+                    if not registry.of(case).by_protocol
+                    and registry.function_of(case).least_bytes is not None
                 }
             )
             commands = [*partition.prepare_cmds, *emit_loadenv_commands(partition.local_env, one)]
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
             bounds = [limits.of_case(references, case) for case in cases]
-            program = self.least_run_in(one)
-            asking = provenance.transport_step(program, srun, min(2, site.nodes)) if program else ()
+            of_mpi = [
+                case for case in cases if case.function not in registry.of(case).over_tcp.values()
+            ]
+            asking: tuple[str, ...] = ()
+            if of_mpi:
+                program = registry.of(of_mpi[0]).start(of_mpi[0].function, 2)
+                asking = provenance.transport_step(program, srun, min(2, site.nodes))
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
@@ -338,7 +361,7 @@ class PartitionJob(Job):
                 launches=self.launches,
                 asked=codec.encode(bounds),
             ).write(folder)
-        names = tuple(one.name for one in several)
+        names = tuple(one.name for one, _ in several)
         self.keep_files = [*self.keep_files, *names]
         baseline = codec.encode(baseline_of_system())
         asked = {"environments": names, "asked": baseline}
@@ -369,11 +392,9 @@ class NetpipeLaunches(PartitionJob):
     """TCP and MPI interleaved on the same two nodes: inter- and intra-node, both directions.
 
     On a partition of one node only intra-node.
-    ``variants``: which of them to measure, such as ``tcp-inter-node-oneway``.
     """
 
-    benchmark = "netpipe"
-    variants = variable(typ.List[str], value=[*netpipe.VARIANTS])
+    benchmarks = ("netpipe",)
     num_tasks_per_node = 1
 
     @run_before("run")
@@ -381,63 +402,11 @@ class NetpipeLaunches(PartitionJob):
         """Take two nodes, or the only one."""
         self.num_tasks = min(2, self.site_partition().nodes)
 
-    def least_run_in(self, environment: Environment) -> list[str]:
-        """Return NPmpi's command if the environment has it."""
-        has = netpipe.BENCHMARK.feature("mpi") in environment.features
-        return netpipe.BENCHMARK.start("mpi", 2) if has else []
-
-    def several(self) -> list[Environment]:
-        """Return the environments that measure a variant; raise NetproofError for none."""
-        netpipe.insist_on_variants(self.variants)
-        several = [one for one in super().several() if self.cases_in(one)]
-        if not several:
-            raise NetproofError(
-                f"variants {', '.join(self.variants)}: no environment of"
-                f" {self.current_partition.fullname} has their protocol among its features"
-            )
-        return several
-
-    def cases_in(self, environment: Environment) -> list[Case]:
-        """Return every variant that the environment can run."""
-        where = (self.current_system.name, self.current_partition.name, environment.name)
-        counts = self.current_partition.extras["rank_counts"]
-        with_tcp = environment.name in tcp_environments_on(self.current_partition)
-        return [
-            case
-            for case in netpipe.BENCHMARK.cases(where, counts, 1, all_functions=True)
-            if netpipe.BENCHMARK.subject(case) in self.variants
-            and netpipe.BENCHMARK.feature(case.function) in environment.features
-            and (with_tcp or case.function != "tcp")
-        ]
-
 
 class MpiLaunches(PartitionJob):
-    """Functions of a benchmark on one rank count; those for two ranks go with the least count."""
+    """Functions of benchmarks on one rank count; those for two ranks go with the least count."""
 
     ranks = parameter(rank_counts())
-    functions = variable(typ.List[str])
-
-    def rank_count(self) -> int:
-        """Return its rank count."""
-        return int(self.ranks)
-
-    def least_run_in(self, environment: Environment) -> list[str]:
-        """Return its benchmark's command."""
-        return registry.mpi(self.benchmark).start("", 2)
-
-    def cases_in(self, environment: Environment) -> list[Case]:
-        """Return the case of each function on the ranks that it uses, each once.
-
-        Those for two ranks go with the least count, and those for pairs with even ones.
-        """
-        where = (self.current_system.name, self.current_partition.name, environment.name)
-        extras, mpi = self.current_partition.extras, registry.mpi(self.benchmark)
-        return [
-            mpi.case(where, one.name, self.ranks, extras["ranks_per_node"])
-            for one in map(mpi.function, dict.fromkeys(self.functions))
-            if (self.ranks == min(extras["rank_counts"]) or not one.pair)
-            and (self.ranks % 2 == 0 or not one.pairs)
-        ]
 
     @run_before("run")
     def take_ranks(self) -> None:
@@ -511,10 +480,6 @@ class ExperimentJob(Job):
         planned, files = self.plan_of(tuple(self.take_over_srun()))
         self.write_plan(files, planned)
 
-    def cases(self) -> list[Case]:
-        """Return no cases of an acceptance run."""
-        return []
-
     def results(self, folder: Path) -> dict[str, Any]:
         """Return what its record has of its files; NetproofError where nothing of them is whole."""
         found = self.question.result(folder, str(self.job.jobid))
@@ -538,17 +503,6 @@ def reason_to_skip(cases: Sequence[Case]) -> dict[str, Any]:
     if not reasons or len(reasons) < len(cases):
         return {}
     return dict(zip(("why", "planned"), reasons[0], strict=True))
-
-
-def jobs_of(kind: type[PartitionJob], **parameters: int) -> list[str]:
-    """Return the names of the jobs of a class with these parameters, on all partitions."""
-    ranks = parameters.get("ranks", 0)
-    return [
-        name_of(kind, partition=one.name, **parameters)
-        for one in runtime().system.partitions
-        if environments_on(one, kind.benchmark)
-        and (not ranks or ranks in one.extras["rank_counts"])
-    ]
 
 
 def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:

@@ -181,12 +181,12 @@ def tree() -> slurm.Tree:
 NOT_LOGGED = frozenset(
     (
         *("build_locally", "build_time_limit", "env_vars", "exclusive_access", "executable"),
-        *("executable_opts", "extra_resources", "functions", "_job_submit_time", "keep_files"),
+        *("executable_opts", "extra_resources", "_job_submit_time", "keep_files"),
         *("local", "max_pending_time", "modules", "num_cpus_per_task", "num_gpus_per_node"),
         *("num_tasks", "num_tasks_per_core", "num_tasks_per_node", "num_tasks_per_socket"),
         *("postbuild_cmds", "postrun_cmds", "prebuild_cmds", "prefix", "prerun_cmds"),
         *("readonly_files", "short_name", "sourcepath", "sourcesdir", "strict_check"),
-        *("time_limit", "use_multithreading", "valid_prog_environs", "valid_systems", "variants"),
+        *("time_limit", "use_multithreading", "valid_prog_environs", "valid_systems"),
         # In the test's name, or in its record.
         *("direction", "function", "job_ranks", "launches", "path", "protocol", "ranks"),
     )

@@ -303,6 +303,7 @@ class PartitionExtras(_OfBenchmarks):
         _insist(value <= most, f"{value} bytes is above max_message_bytes, {most}")
         return value
 
+    job_limit_s: _Count = 0
     step_limit_s: _Positive = 600
     first_figure_s: _Count = 300
     crash_retries: _Count = 3

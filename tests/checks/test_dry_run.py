@@ -97,7 +97,7 @@ def test_of_500_nodes_every_one_is_measured_in_no_more_jobs_than_of_few(run, tmp
     ran = run(
         tmp_path,
         *("bash", "-c"),
-        ". ./activate && reframe --system wide:summit -cchecks/{imb,pairs}.py --dry-run",
+        ". ./activate && reframe --system wide:summit -cchecks/{mpi,pairs}.py --dry-run",
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     tests = re.search(r"Ran (\d+)/\1 test case", ran.stdout)
@@ -107,6 +107,65 @@ def test_of_500_nodes_every_one_is_measured_in_no_more_jobs_than_of_few(run, tmp
     assert int(tests[1]) > 20
     assert 0 < len(submitted) < 500
     assert any(re.search(r"^#SBATCH --ntasks=500$", text, re.MULTILINE) for text in submitted)
+    # Both benchmarks of MPI are in the job of a rank count.
+    several = [path.parent for path in tmp_path.glob("stage/**/MpiJob_*/rfm_job.sh")]
+    assert several
+    assert all({one.benchmark for one in planned(job)} == {"imb", "osu"} for job in several)
+
+
+def planned(job: Path) -> list[Case]:
+    """The cases of all environments of a job."""
+    return [case for path in job.glob("*/plan.json") for case in JobPlan.read(path).cases]
+
+
+NAMED = "ImbPingPong|ImbAlltoall.*ranks=4|NetpipeMpi.*inter-node.*oneway"
+
+
+def test_a_job_measures_what_its_checks_are_for(run, tmp_path):
+    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"))
+    ran = run(tmp_path, *checks, "-p", "mpich", "-n", NAMED, "--dry-run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    jobs = [path.parent for path in tmp_path.glob("stage/**/*Job_*/rfm_job.sh")]
+    cases = sorted((one.benchmark, one.function, one.ranks) for job in jobs for one in planned(job))
+    assert cases == [("imb", "Alltoall", 4), ("imb", "PingPong", 2), ("netpipe", "mpi", 2)]
+
+
+def test_a_job_without_checks_is_skipped_and_no_fault(run, tmp_path):
+    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks" / "mpi.py"))
+    ran = run(tmp_path, *checks, "-p", "mpich", "-T", "imb", "--dry-run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.count("[no check of this run waits for it]") == 2
+    report = tmp_path / "run-0.json"
+    report.write_text(report.read_text().replace(" --dry-run", ""))
+    said = run(tmp_path, "netproof", "verdict", "run-0.json", "testbed:gige").stdout
+    assert "MpiJob" not in said
+
+
+def test_jobs_alone_fail(run, tmp_path):
+    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks" / "mpi.py"))
+    ran = run(tmp_path, *checks, "-n", "MpiJob", "--dry-run")
+    assert ran.returncode == 1
+    assert "no check of this run waits for a job: choose checks, not jobs" in ran.stdout
+
+
+LIMITED = """import runpy
+site_configuration = runpy.run_path("SITE")["site_configuration"]
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["extras"]["job_limit_s"] = 1200
+"""
+
+
+def test_jobs_of_a_limited_length_have_a_benchmark_each_and_all_environments(run, tmp_path):
+    folder = altered_site(tmp_path, LIMITED)
+    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks" / "mpi.py"))
+    ran = run(tmp_path, *checks, "-n", "Imb", "--dry-run", RFM_CONFIG_PATH=str(folder))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "MpiJob" not in ran.stdout
+    scripts = [*tmp_path.glob("stage/**/ImbJob_*/rfm_job.sh")]
+    assert len(scripts) == 2
+    for script in scripts:
+        assert "#SBATCH --time=0:20:0\n" in script.read_text()
+        assert len({one.environment for one in planned(script.parent)}) > 1
 
 
 # A run skips the cases that it is to skip, says so, and skips nothing else.
@@ -130,30 +189,27 @@ def leaves(run, folder: Path, cases: list[Case], file: str, *options: str) -> se
     return session.load(folder / "run-0.json")
 
 
-def test_a_job_and_what_waits_for_it_are_left_and_a_job_of_which_a_case_stays_runs(
-    run, tmp_path, expected
-):
+def test_cases_are_left_and_a_job_of_which_no_case_stays(run, tmp_path, expected):
     imb = [
         case for case in expected.cases if case.environment == "mpich" and case.benchmark == "imb"
     ]
     four = [case for case in imb if case.ranks == 4]
     (one,) = [case for case in imb if case.function == "Alltoall" and case.ranks == 2]
-    stored = leaves(run, tmp_path, [*four, one], "imb.py")
+    stored = leaves(run, tmp_path, [*four, one], "mpi.py")
     skipped = [result for result in stored.results if result.result == "skip"]
     assert {(result.skipped, result.planned) for result in skipped} == {TURN}
-    assert sorted(result.case.key() for result in skipped if result.case) == sorted(
-        case.key() for case in four
-    )
-    assert [result.name.split()[0] for result in skipped if not result.case] == ["ImbJob"]
+    left = sorted(case.key() for case in (*four, one))
+    assert sorted(result.case.key() for result in skipped if result.case) == left
+    assert [result.name.split()[0] for result in skipped if not result.case] == ["MpiJob"]
     assert {one.result for one in stored.results} == {"pass", "skip"}
     verdict = judge(expected, stored)
-    assert sorted(one.key() for one, _ in verdict.skipped) == sorted(case.key() for case in four)
+    assert sorted(case.key() for case, _ in verdict.skipped) == left
     assert not [fault for fault in verdict.faults if "skip" in fault]
 
 
 def test_a_list_that_cannot_be_read_fails_every_job(run, tmp_path):
     (tmp_path / "left.json").write_text("[{")
-    checks = str(ROOT / "checks" / "imb.py")
+    checks = str(ROOT / "checks" / "mpi.py")
     ran = run(tmp_path, *DRY, checks, NETPROOF_LEFT=str(tmp_path / "left.json"))
     assert ran.returncode == 1
     failed = [r for r in session.load(tmp_path / "run-0.json").results if r.result == "fail"]

@@ -25,7 +25,7 @@ def unwrapped(text: str) -> str:
 def test_a_missing_reference_file_fails_with_its_name(run, tmp_path):
     ran = run(
         tmp_path,
-        *(*GIGE, str(ROOT / "checks" / "imb.py"), "-p", "mpich", "-n", "ImbPingPong", "-r"),
+        *(*GIGE, str(ROOT / "checks" / "mpi.py"), "-p", "mpich", "-n", "ImbPingPong", "-r"),
         RFM_REFERENCE_PREFIX=str(tmp_path),
     )
     assert ran.returncode != 0
@@ -35,7 +35,7 @@ def test_a_missing_reference_file_fails_with_its_name(run, tmp_path):
     assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in unwrapped(judged.stdout)
     # An earlier session is not gone on with, and ReFrame says why.
     ran = run(
-        tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), "--restore-session=run-0.json", "-r"
+        tmp_path, *GIGE, str(ROOT / "checks" / "mpi.py"), "--restore-session=run-0.json", "-r"
     )
     assert ran.returncode == 1
     assert "leave out --restore-session" in unwrapped(ran.stdout + ran.stderr)
@@ -44,8 +44,8 @@ def test_a_missing_reference_file_fails_with_its_name(run, tmp_path):
 def test_a_check_file_with_an_import_error_is_not_passed(run, tmp_path):
     checks = tmp_path / "checks"
     checks.mkdir()
-    text = (ROOT / "checks" / "imb.py").read_text()
-    (checks / "imb.py").write_text(text.replace("MpiCheck", "MpiChek", 1))
+    text = (ROOT / "checks" / "mpi.py").read_text()
+    (checks / "mpi.py").write_text(text.replace("MpiCheck", "MpiChek", 1))
     ran = run(tmp_path, *GIGE, str(checks), "-r")
     assert "cannot import name 'MpiChek'" in ran.stdout + ran.stderr
     judged = run(tmp_path, *VERDICT)
@@ -72,7 +72,7 @@ def test_what_the_references_do_not_name_fails_before_anything_runs(run, tmp_pat
     several = "|".join(missing)
     ran = run(
         tmp_path,
-        *(*GIGE, str(ROOT / "checks" / "imb.py"), "-p", "intelmpi", "-n", f"^({several})"),
+        *(*GIGE, str(ROOT / "checks" / "mpi.py"), "-p", "intelmpi", "-n", f"^({several})"),
         "--dry-run",
         RFM_REFERENCE_PREFIX=str(tmp_path),
     )
@@ -92,11 +92,11 @@ MAINTENANCE = """
 
 def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     """Its job runs in the first of its environments."""
-    text = (ROOT / "checks" / "imb.py").read_text()
-    functions = '    functions = registry.named("imb").names(default=True)\n'
-    assert text.count(functions) == 1
-    text = text.replace(functions, functions + MAINTENANCE)
-    checks = tmp_path / "imb.py"
+    text = (ROOT / "checks" / "mpi.py").read_text()
+    limited = "    limited = False\n"
+    assert text.count(limited) == 1
+    text = text.replace(limited, limited + MAINTENANCE)
+    checks = tmp_path / "mpi.py"
     checks.write_text(f"from reframe.core.builtins import run_after\n{text}")
     ran = run(tmp_path, *GIGE, str(checks), "--dry-run")
     assert ran.returncode == 0, ran.stdout
@@ -108,7 +108,7 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     said = unwrapped(judged.stdout)
     skipped = "(15 of gige mpich, 15 of gige intelmpi): was skipped: the reason is in what ReFrame"
     assert f"FAIL 30 cases {skipped} printed FAIL" in said
-    jobs = [f"testbed:gige mpich ImbJob %partition=gige %ranks={count}" for count in (2, 4)]
+    jobs = [f"testbed:gige mpich MpiJob %partition=gige %ranks={count}" for count in (2, 4)]
     assert f"FAIL 2 tests ({', '.join(jobs)}): was skipped: the reason is in what ReFrame" in said
 
 
@@ -124,13 +124,13 @@ def test_an_environment_that_cannot_be_used_fails_and_does_not_take_the_others_w
     run, tmp_path
 ):
     site = altered_site(tmp_path, UNUSABLE)
-    checks = (*GIGE, str(ROOT / "checks" / "imb.py"), "-n", "ImbPingPong")
+    checks = (*GIGE, str(ROOT / "checks" / "mpi.py"), "-n", "ImbPingPong")
     ran = run(tmp_path, *checks, "-p", "mpich", "-r", RFM_CONFIG_PATH=str(site))
     assert ran.returncode != 0
     judged = run(tmp_path, *VERDICT, RFM_CONFIG_PATH=str(site))
     assert judged.returncode == 1
     said = unwrapped(judged.stdout)
-    assert "mpich ImbJob %partition=gige %ranks=2: fail in setup: " in said
+    assert "mpich MpiJob %partition=gige %ranks=2: fail in setup: " in said
     assert "mpich is not built: run make" in said
     assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in said
     run(tmp_path, *checks, "--dry-run", RFM_CONFIG_PATH=str(site))
@@ -141,7 +141,7 @@ def test_an_environment_that_cannot_be_used_fails_and_does_not_take_the_others_w
     # The job is below the first of its environments.
     outcomes = {name: one.result for name, one in results.items()}
     assert outcomes == {
-        ("ImbJob", "mpich"): "pass",
+        ("MpiJob", "mpich"): "pass",
         ("ImbPingPong", "mpich"): "fail",
         ("ImbPingPong", "intelmpi"): "pass",
     }

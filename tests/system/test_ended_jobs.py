@@ -48,8 +48,7 @@ class Ended:
         names = f"({'|'.join(f'Imb{name}' for name in FUNCTIONS)}).*ranks=2{more}"
         command = (
             *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks")),
-            *("-n", names, "-S", f"launches={launches}", "-p", "|".join(environments)),
-            *("-S", f"ImbJob.functions={','.join(FUNCTIONS)}", "-r"),
+            *("-n", names, "-S", f"launches={launches}", "-p", "|".join(environments), "-r"),
         )
         shown = run(folder, "env", "-0", **settings).stdout.split("\0")
         environment = dict(entry.split("=", 1) for entry in shown if entry)
@@ -76,7 +75,7 @@ class Ended:
     def measures(self) -> str:
         """Wait for a few launches in each environment; return the job's number."""
         self.until(lambda: all(len(self.recorded(one)) >= 4 for one in ENVIRONMENTS))
-        (path,) = self.folder.glob("stage/**/ImbJob*/job_nodes.json")
+        (path,) = self.folder.glob("stage/**/MpiJob*/job_nodes.json")
         (jobid,) = json.loads(path.read_text())
         return str(jobid)
 

@@ -29,7 +29,7 @@ def judged(run, tmp_path):
     def judge(partition: str, names: str = "") -> dict[str, Any]:
         system = f"testbed:{partition}"
         checks = ("-c", str(ROOT / "checks"), "-n", f"{names}ImbSendrecv.*ranks=4", "-p", "mpich")
-        few = ("-S", "launches=1", "-S", "ImbJob.functions=Sendrecv", "-r")
+        few = ("-S", "launches=1", "-r")
         run(tmp_path, "reframe", "--system", system, *checks, *few, **settings)
         verdict = ("netproof", "verdict", "run-0.json", system, "--format=json")
         said: dict[str, Any] = json.loads(run(tmp_path, *verdict, **settings).stdout)
@@ -77,6 +77,6 @@ def test_a_firewall_on_a_node_is_named_and_what_waits_for_it_ends(run, tmp_path,
     assert named.startswith("gige: gige-2: answers no TCP connection of gige-1 and gige-3")
     diagnosed = run(tmp_path, "netproof", "diagnose", "run-0.json")
     assert "gige-2 (eth1): does not answer TCP connections" in diagnosed.stdout, diagnosed.stdout
-    (job,) = (path.parent for path in tmp_path.rglob("ImbJob_*/*/launches.tsv"))
+    (job,) = (path.parent for path in tmp_path.rglob("MpiJob_*/*/launches.tsv"))
     errors = [path.read_text() for path in job.glob("*.err")]
     assert any("had no figure in 10 s" in one for one in errors)

@@ -78,11 +78,9 @@ def healthy(run, tmp_path_factory) -> Path:
     """Folder of a run of one environment: two checks of IMB and two of NetPIPE, three jobs."""
     folder = tmp_path_factory.mktemp("healthy")
     few = ("-n", "ImbPingPong|ImbSendrecv.*ranks=4|NetpipeMpi.*oneway")
-    functions = ("-S", "ImbJob.functions=PingPong,Sendrecv")
-    functions += ("-S", "NetpipeJob.variants=mpi-inter-node-oneway,mpi-intra-node-oneway")
     settings = settings_of(folder, **SMALL, twin=[])
     settings["RFM_REPORT_FILE"] = str(folder / "run-0.json")
-    run(folder, *reframe("gige", "-p", "intelmpi", *few, *functions), **settings)
+    run(folder, *reframe("gige", "-p", "intelmpi", *few), **settings)
     return folder
 
 
@@ -95,14 +93,13 @@ def crashed(run, tmp_path_factory) -> Path:
     program(folder / "bin" / "NPtcp", NPTCP)
     (folder / "bin" / "NPmpi").symlink_to(imb.with_name("NPmpi"))
     checks = Path(shutil.copytree(ROOT / "checks", folder / "checks"))
-    text, leaf = (checks / "imb.py").read_text(), '    function = "Allgather"\n'
+    text, leaf = (checks / "mpi.py").read_text(), '    function = "Allgather"\n'
     assert text.count(leaf) == 1
     text = text.replace(leaf, leaf + LOSES_ITS_CURVE)
-    (checks / "imb.py").write_text(f"from reframe.core.builtins import run_after\n{text}")
+    (checks / "mpi.py").write_text(f"from reframe.core.builtins import run_after\n{text}")
     functions = ("PingPong", "Sendrecv", "Alltoall", "Allgather", "Bcast", "Allreduce", "Barrier")
     names = f"Imb({'|'.join(functions)}).*ranks=2|NetpipeTcp.*inter-node.*oneway"
-    asked = ("-n", names, "-S", f"ImbJob.functions={','.join(functions)}")
-    asked += ("-S", "NetpipeJob.variants=tcp-inter-node-oneway")
+    asked = ("-n", names)
     wrapped = WRAPPED.replace("WRAPPERS", str(folder / "bin"))
     settings = settings_of(folder, wrapped, **SMALL, twin=[], step_limit_s=STEP_LIMIT_S)
     settings["RFM_REPORT_FILE"] = str(folder / "run-0.json")
@@ -118,7 +115,6 @@ def slow(run, tmp_path_factory, testbed) -> Iterator[Path]:
     done("plant", SLOW, "rate=0.5")
     done("plant", "fast-ethernet-3", "net.ipv4.tcp_sack=0")
     asked = ("-n", "Pair|NetpipeTcp.*inter-node.*oneway", "-p", "mpich")
-    asked += ("-S", "NetpipeJob.variants=tcp-inter-node-oneway")
     settings = settings_of(folder, netpipe_repeats=4)
     settings["RFM_REPORT_FILE"] = str(folder / "run-0.json")
     run(folder, *reframe("fast-ethernet", *asked), **settings)
