@@ -131,7 +131,7 @@ def test_a_job_measures_what_its_checks_are_for(run, tmp_path):
 
 
 def test_a_job_without_checks_is_skipped_and_no_fault(run, tmp_path):
-    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks" / "mpi.py"))
+    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"))
     ran = run(tmp_path, *checks, "-p", "mpich", "-T", "imb", "--dry-run")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout.count("[no check of this run waits for it]") == 2
