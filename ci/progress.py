@@ -31,6 +31,7 @@ from netproof.commands.reframe import end_reframe, ending_with_this_process
 from netproof.commands.site_show import ShownMatrix
 from netproof.errors import NetproofError
 from netproof.present import terminal
+from netproof.site.matrix import slurm_job
 from netproof.verdict import CANNOT
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -79,16 +80,11 @@ def parse(text: str) -> Line | None:
     if match is None:
         return None
     what, ranks = JOBS.get(match["name"]), re.search(r"%ranks=(\d+)", match["parameters"])
-    job = what and job_name(match["partition"], what, int(ranks[1]) if ranks else 0)
+    job = what and f"{match['partition']} {what}{f' on {ranks[1]} ranks' if ranks else ''}"
     test = (match["name"] + match["parameters"], match["partition"], match["environ"])
     place = (match[key] for key in ("system", "partition", "environ"))
     folder = "/".join((*place, f"{match['name']}_{match['hash']}"))
     return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job, folder)
-
-
-def job_name(partition: str, what: str, ranks: int) -> str:
-    """Return ``gige MPI on 16 ranks``; without ``ranks`` no number."""
-    return f"{partition} {what}" + (f" on {ranks} ranks" if ranks else "")
 
 
 class Launches(NamedTuple):
@@ -198,13 +194,7 @@ def expected(system: str) -> Course:
         return Course()
     jobs: Counter[str] = Counter()
     for job, cases in found.jobs.items():
-        benchmark, ranks = registry.named(job.benchmark), job.ranks
-        what = benchmark.label
-        if benchmark.by_protocol:
-            ranks = 0
-        elif not found.matrix.partitions[job.partition].job_limit_s:
-            what = JOBS["MpiJob"]
-        jobs[job_name(job.partition, what, ranks)] += len(cases)
+        jobs[slurm_job(job, found.matrix)] += len(cases)
     return Course(jobs, sum(len(found.pairs_in(one)) for one in found.matrix.partitions))
 
 

@@ -33,7 +33,7 @@ from netproof.site.discover import OF_INTERFACES, associations, module_says, plu
 from netproof.site.discover import modules_system as modules_system_here
 from netproof.site.look import differing, lacking, look, setup_of
 from netproof.site.matrix import PlannedJob, jobs, matrix, nodes_of
-from netproof.site.partition import time_limit_s
+from netproof.site.partition import job_limit_s, time_limit_s
 from netproof.site.site import SiteError
 from netproof.site.slurm import fold
 from netproof.verdict.limits import Limits, of_references
@@ -371,11 +371,14 @@ class CheckedSite:
                     f"{place}: pairs of nodes that are in no job together, since a job of rounds of"
                     f" pairs has {count} of {usable} usable nodes{limit}"
                 )
-        seconds, limit_s = time_limit_s(entry), known.limit_s
-        if seconds is not None and limit_s is not None and seconds > limit_s:
-            allows = f"Slurm's partition {known.name} allows {limit_s / 60:g} minutes"
-            why = f"{allows}: its jobs would be refused or wait for ever"
-            self.wrong(place, "time_limit", f"is {entry['time_limit']}, and {why}")
+        seconds, limit_s = job_limit_s(entry), known.limit_s
+        of_jobs_s = entry["extras"].get("job_limit_s")
+        stated_s = {"time_limit": time_limit_s(entry), "extras['job_limit_s']": of_jobs_s}
+        for key, asked_s in stated_s.items():
+            if asked_s is not None and limit_s is not None and asked_s > limit_s:
+                allows = f"Slurm's partition {known.name} allows {limit_s / 60:g} minutes"
+                why = f"{allows}: its jobs would be refused or wait for ever"
+                self.wrong(place, key, f"is {asked_s / 60:g} minutes, and {why}")
         if len(self.faults) > before:
             return
         # Slurm is asked, by --test-only, for each job with ReFrame's options for it.

@@ -12,8 +12,8 @@ from netproof.present import documents
 from netproof.present.document import EVERY, Block, Cell, DataTable
 from netproof.present.wording import counted, duration, not_available
 from netproof.site import folders, site
-from netproof.site.matrix import domain_of, jobs, matrix
-from netproof.site.partition import pair_environments, time_limit_s
+from netproof.site.matrix import domain_of, jobs, matrix, slurm_job
+from netproof.site.partition import job_limit_s, pair_environments
 from netproof.site.site import insist
 from netproof.store import Store
 from netproof.store.durations import Past, expected_seconds, past, session_seconds
@@ -91,7 +91,7 @@ def document(found: ShownMatrix) -> dict[str, Any]:
                 "mpi": found.mpi(job.environment),
                 "contention_domain": domain_of(job, found.matrix),
                 **documents.some(found.expected[job], "why", "expected_seconds=seconds"),
-                "time_limit_s": time_limit_s(found.matrix.entries[job.partition]),
+                "time_limit_s": job_limit_s(found.matrix.entries[job.partition]),
                 "cases": documents.plain(cases),
             }
             for job, cases in found.jobs.items()
@@ -148,12 +148,15 @@ def _times(found: ShownMatrix) -> Iterator[Block]:
     alike = grouped((one.why, job) for job, one in found.expected.items() if not one.measured)
     for why, several in alike.items():
         yield Cell(f"{listed([*map(str, several)])}: {why}", "warned")
-    for job, one in found.expected.items():
-        limit_s = time_limit_s(found.matrix.entries[job.partition])
-        if one.seconds is not None and limit_s and one.seconds > limit_s:
+    takes: dict[tuple[str, str], float] = defaultdict(float)
+    for part, one in found.expected.items():
+        takes[slurm_job(part, found.matrix), part.partition] += one.seconds or 0.0
+    for (named, partition), seconds in takes.items():
+        limit_s = job_limit_s(found.matrix.entries[partition])
+        if limit_s and seconds > limit_s:
             yield Cell(
-                f"{job} should take {duration(one.seconds)}, and {job.partition} has a"
-                f" time_limit of {duration(limit_s)}: Slurm would end it",
+                f"{named} should take {duration(seconds)}, and jobs of {partition} have"
+                f" {duration(limit_s)}: Slurm would end it",
                 "failed",
             )
     if found.seconds is None:

@@ -1,4 +1,4 @@
-"""Cases of a repeat job: what it has measured of them so far, and which of them are undecided."""
+"""Cases of a job: what it has launched again of them so far, and which of them are undecided."""
 
 from __future__ import annotations
 

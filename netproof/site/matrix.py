@@ -1,6 +1,6 @@
 """The expected matrix of a run: every case that a site's configuration and the checks require.
 
-It takes Slurm jobs: each measures several cases, and runs whole or not at all.
+Slurm jobs measure it, in parts that a night may leave out.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def matrix(
 
 @dataclass(frozen=True, order=True)
 class PlannedJob:
-    """One job of ``netproof.run``: what it measures on its ``ranks``.
+    """The part of a job that is one benchmark in one environment, on its ``ranks``.
 
     ``default``: whether its functions are those of a plain run; others have a job of their own.
     """
@@ -201,6 +201,14 @@ def nodes_of(job: PlannedJob, matrix: Matrix) -> int:
     if registry.named(job.benchmark).by_protocol:
         return min(2, partition.nodes)
     return job.ranks // partition.ranks_per_node
+
+
+def slurm_job(part: PlannedJob, matrix: Matrix) -> str:
+    """Return the job that measures it, next to its other parts: ``gige MPI on 16 ranks``."""
+    alone = registry.named(part.benchmark).by_protocol or not part.default
+    if alone or matrix.partitions[part.partition].job_limit_s:
+        return f"{part.partition} {part.what()}"
+    return f"{part.partition} MPI on {part.ranks} ranks"
 
 
 def domain_of(job: PlannedJob, matrix: Matrix) -> str:

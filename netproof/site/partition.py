@@ -460,6 +460,11 @@ def time_limit_s(partition: Mapping[str, Any]) -> int | None:
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds
 
 
+def job_limit_s(partition: Mapping[str, Any]) -> int | None:
+    """Return how long a partition's jobs of launches may take, in s, or None; NetproofError."""
+    return partition["extras"].get("job_limit_s") or time_limit_s(partition)
+
+
 @dataclass(frozen=True)
 class ScoreBaseline:
     """The configuration that scores are relative to."""

@@ -170,6 +170,12 @@ ACCESS, FABRIC, RATE = '"--account=chem"', '"FI_TCP_IFACE", "ens1f0"', '"link_mb
         ),
         ('"nodes": 4', '"nodes": 7', "batch: extras['nodes']", "lets a job have 4 of 7"),
         ('"1h"', '"2d"', "batch: time_limit", "allows 1440 minutes"),
+        (
+            '"nodes": 4',
+            '"nodes": 4, "job_limit_s": 172800',
+            "batch: extras['job_limit_s']",
+            "allows 1440 minutes",
+        ),
         ('"pmi2"', '"pmi3"', "environment mpich-gcc: extras['pmi']", "srun has pmix, pmi2"),
         ('"interface"', '"interfaces"', "batch: extras['interfaces']", "did you mean 'interface'"),
     ],

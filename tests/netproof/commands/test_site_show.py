@@ -102,6 +102,6 @@ def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatc
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path))
     _, said, _ = shown("testbed:gige", "--store", store)
     assert re.search(
-        r"\ngige mpich NetPIPE should take \d+ s, and gige has a time_limit of 5 s: Slurm would",
+        r"\ngige NetPIPE should take \d+ s, and jobs of gige have 5 s: Slurm would end it",
         said,
     )
