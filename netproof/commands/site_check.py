@@ -373,12 +373,14 @@ class CheckedSite:
                 )
         seconds, limit_s = job_limit_s(entry), known.limit_s
         of_jobs_s = entry["extras"].get("job_limit_s")
-        stated_s = {"time_limit": time_limit_s(entry), "extras['job_limit_s']": of_jobs_s}
-        for key, asked_s in stated_s.items():
+        for key, text, asked_s in (
+            ("time_limit", entry.get("time_limit"), time_limit_s(entry)),
+            ("extras['job_limit_s']", f"{of_jobs_s} s", of_jobs_s),
+        ):
             if asked_s is not None and limit_s is not None and asked_s > limit_s:
                 allows = f"Slurm's partition {known.name} allows {limit_s / 60:g} minutes"
                 why = f"{allows}: its jobs would be refused or wait for ever"
-                self.wrong(place, key, f"is {asked_s / 60:g} minutes, and {why}")
+                self.wrong(place, key, f"is {text}, and {why}")
         if len(self.faults) > before:
             return
         # Slurm is asked, by --test-only, for each job with ReFrame's options for it.
