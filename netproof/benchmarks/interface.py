@@ -374,10 +374,6 @@ class Benchmark:
         """Return the feature of the environments that can run a function."""
         return f"{self.name}-{function}" if self.by_protocol else self.name
 
-    def names(self, *, default: bool) -> list[str]:
-        """Return the names of the functions of a plain acceptance run, or of those beyond it."""
-        return [one.name for one in self.functions if one.default is default]
-
     def cases(
         self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:

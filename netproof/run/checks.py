@@ -97,7 +97,11 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
         Skip a case that is left; fail in an environment that is unusable or was not read.
         """
         environment = self.current_environ
-        self.job_of = self.getdep(self.job_on(self.current_partition), environ="*")
+        name = self.job_on(self.current_partition)
+        if not name:
+            where = self.current_partition.fullname
+            raise ReframeError(f"no job measures it on {where}: see its launched_by and limited_by")
+        self.job_of = self.getdep(name, environ="*")
         if why := environment.extras["unusable"] or self.job_of.unread.get(environment.name):
             raise ReframeError(why)
         if reason := reason_to_skip([self.case()]):

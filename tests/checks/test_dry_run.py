@@ -225,3 +225,13 @@ def test_nodes_are_measured_in_pairs_unless_all_that_measures_them_is_left(run, 
         stored = leaves(run, tmp_path / result, cases, "pairs.py", "-p", "intelmpi")
         (job,) = [one for one in stored.results if one.name.startswith("PairJob")]
         assert (job.environment, job.result) == ("mpich", result)
+
+
+def test_a_check_without_a_job_on_its_partition_says_where_that_is_declared(run, tmp_path):
+    text = (ROOT / "checks" / "mpi.py").read_text()
+    (tmp_path / "mpi.py").write_text(text.replace("limited_by = ImbJob", "limited_by = OsuJob"))
+    checks = ("reframe", "--system", "testbed:gige", "-c", str(tmp_path / "mpi.py"))
+    folder = altered_site(tmp_path, LIMITED)
+    ran = run(tmp_path, *checks, "-n", "ImbBcast", "--dry-run", RFM_CONFIG_PATH=str(folder))
+    assert ran.returncode == 1
+    assert "no job measures it on testbed:gige: see its launched_by and limited_by" in ran.stdout
