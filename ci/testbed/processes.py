@@ -1,7 +1,8 @@
 """Find a testbed's processes by the kernel instead of files that may be stale.
 
 Every daemon has two variables in its environment: the state folder and its role. All processes in
-a node's network namespace belong to the testbed as well, whoever started them.
+a node's network namespace belong to the testbed as well, whoever started them. Those in another
+namespace of process numbers, as a container has one, belong to a testbed in there.
 """
 
 from __future__ import annotations
@@ -58,9 +59,11 @@ def go_first() -> None:
 
 
 def _read(pid: int) -> Process | None:
-    """Read the process ``pid``; None if it is gone, a zombie or a kernel thread."""
+    """Read the process ``pid``; None if it is gone, a zombie, a kernel thread or in a container."""
     place = Path("/proc") / str(pid)
     try:
+        if not (place / "ns/pid").samefile("/proc/self/ns/pid"):
+            return None
         stat = (place / "stat").read_text(encoding="utf-8", errors="replace")
         environment = (place / "environ").read_bytes()
         network = (place / "ns/net").stat().st_ino
@@ -96,7 +99,7 @@ def title(pid: int) -> str:
 
 
 def running() -> list[Process]:
-    """Return every live process that this user may read."""
+    """Return every live process that this user may read, without those of containers."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [process for process in map(_read, pids) if process is not None]
 

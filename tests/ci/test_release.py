@@ -68,7 +68,7 @@ class TestContained:
             time.sleep(0.05)
 
     def sleeping(self) -> int:
-        titles = [processes.title(one.pid) for one in processes.running()]
+        titles = [processes.title(int(name)) for name in os.listdir("/proc") if name.isdigit()]
         return titles.count("sleep 4711.5")
 
 

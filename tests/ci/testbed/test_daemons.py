@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from made_programs import program
 
-from ci.testbed import daemons, slurm, state, topology, topology_reading
+from ci.testbed import daemons, processes, slurm, state, topology, topology_reading
 from ci.testbed.errors import CannotRunError
 from ci.testbed.state import MADE_NAMESPACE_FOLDER, MARK, StateFolder
 
@@ -32,6 +32,17 @@ def test_a_steps_title_names_its_job():
     assert daemons.job_of("slurmstepd: [20.batch]") == "20"
     assert daemons.job_of("slurmstepd: [20.0]") == "20"
     assert daemons.job_of("/usr/sbin/slurmstepd") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of process numbers take root")
+def test_a_testbed_in_a_container_is_none_of_this_machines(tmp_path):
+    command = ["unshare", "--pid", "--kill-child", "--fork", "sh", "-c", "echo; sleep 60; :"]
+    mine = os.environ | {processes.STATE_VARIABLE: str(tmp_path)}
+    with subprocess.Popen(command, env=mine, stdout=subprocess.PIPE) as outside:
+        outside.stdout.readline()
+        found = [one.pid for one in processes.running() if one.state == str(tmp_path)]
+        outside.kill()
+    assert found == [outside.pid]
 
 
 DEFAULT = topology_reading.load(Path(topology.__file__).with_name("topology.yaml"))
