@@ -259,18 +259,8 @@ def follow(command: Sequence[str], log: Path, out: Console, course: Course) -> i
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # A signal of the terminal reaches it once, through this process.
-            start_new_session=True,
-            preexec_fn=ending_with_this_process(),
-        )
-    got, display = 0, Display(out)
-    began, rest, read_s, over = time.monotonic(), "", 0.0, False
+    child, got, display = None, 0, Display(out)
+    rest, read_s, over = "", 0.0, False
 
     def end(number: int, _: FrameType | None) -> None:
         raise KeyboardInterrupt(number)
@@ -278,6 +268,17 @@ def follow(command: Sequence[str], log: Path, out: Console, course: Course) -> i
     try:
         for number in before:
             signal.signal(number, end)
+        with log.open("wb") as output:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # A signal of the terminal reaches it once, through this process.
+                start_new_session=True,
+                preexec_fn=ending_with_this_process(),
+            )
+        began = time.monotonic()
         with log.open(errors="replace") as written:
             while not over:
                 with suppress(subprocess.TimeoutExpired):
@@ -298,7 +299,7 @@ def follow(command: Sequence[str], log: Path, out: Console, course: Course) -> i
         for number in before:
             signal.signal(number, signal.SIG_IGN)
         display.progress.stop()
-        if child.poll() is None:
+        if child and child.poll() is None:
             end_reframe(child)
         for number, handler in before.items():
             signal.signal(number, handler)

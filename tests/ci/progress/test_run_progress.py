@@ -134,6 +134,14 @@ def test_a_signal_reaches_the_command_and_nothing_is_left(tmp_path, number):
     assert log.read_text() == f"waiting\nended by {int(signal.SIGTERM)}\n"
 
 
+@pytest.mark.slow
+def test_a_signal_that_comes_as_the_command_begins_ends_it_too(tmp_path):
+    command = ("sh", "-c", "kill -HUP $PPID; exec sleep 60")
+    ran = subprocess.run(progress(tmp_path, *command), capture_output=True, text=True, timeout=30)
+    assert ran.returncode == -signal.SIGHUP
+    assert "ended by a signal" in ran.stderr
+
+
 def _until(true) -> None:
     patience = time.monotonic() + 20
     while not true():
