@@ -35,6 +35,6 @@ def test_a_run_alongside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
     # What the load disturbs may be inconclusive, and is never red.
     assert only.judged.found in (Grade.GREEN, Grade.INCONCLUSIVE)
     assert only.load_cpu_s > 1
-    assert "| one CPU taken throughout | 1 | " in ran.stdout
+    assert "| one CPU taken throughout | gige | 1 | " in ran.stdout
     up = subprocess.run([ROOT / "ci/testbed/testbed", "status"], capture_output=True, check=False)
     assert up.returncode == 0
