@@ -214,17 +214,20 @@ class NetpipeCheck(Check):
 def tcp_environments_on(partition: SystemPartition) -> tuple[str, ...]:
     """Return the environments of a partition that measure TCP in this run.
 
-    Those that ``-p`` selects, and whose NetPIPE is not to be skipped.
+    Those that ``-p`` selects, and whose NetPIPE is not to be skipped; where all are, the check is
+    skipped in the first.
     """
     skipped, where = left_now(), (runtime().system.name, partition.name)
-    return tcp_environments(
-        (one.name, one.features, one.extras)
-        for one in partition.environs
+    several = [(one.name, one.features, one.extras) for one in partition.environs]
+    measuring = [
+        one
+        for one in several
         if not any(
-            netpipe.BENCHMARK.case((*where, one.name), protocol, "intra-node").key() in skipped
+            netpipe.BENCHMARK.case((*where, one[0]), protocol, "intra-node").key() in skipped
             for protocol in netpipe.PROTOCOLS
         )
-    )
+    ]
+    return tcp_environments(measuring) or tcp_environments(several)
 
 
 class TcpCheck(NetpipeCheck):

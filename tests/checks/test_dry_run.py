@@ -207,6 +207,17 @@ def test_cases_are_left_and_a_job_of_which_no_case_stays(run, tmp_path, expected
     assert not [fault for fault in verdict.faults if "skip" in fault]
 
 
+def test_where_netpipe_is_left_in_all_environments_tcp_is_left_too(run, tmp_path, expected):
+    netpipe = [
+        case
+        for case in expected.cases
+        if case.benchmark == "netpipe" and case.environment in ("mpich", "openmpi4")
+    ]
+    assert {case.function for case in netpipe} == {"tcp", "mpi"}
+    stored = leaves(run, tmp_path, netpipe, "netpipe.py", "-p", "openmpi4")
+    assert {case for case, _ in judge(expected, stored).skipped} == {*netpipe}
+
+
 def test_a_list_that_cannot_be_read_fails_every_job(run, tmp_path):
     (tmp_path / "left.json").write_text("[{")
     checks = str(ROOT / "checks" / "mpi.py")
