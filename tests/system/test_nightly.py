@@ -178,7 +178,7 @@ def test_a_short_night_measures_a_part_and_hostile_names_are_text_all_the_way(ru
     asked = ("netproof", "verdict", "newest", "--store", str(hostile.store), "--format=json")
     document = json.loads(hostile.run(*asked).stdout)
     assert document["labels"] == {"kernel": name}
-    assert [len(one["cases"]) for one in document["skipped"]] == [4, 8]
+    assert sorted(len(one["cases"]) for one in document["skipped"]) == [4, 8]
     assert plan.job_name(name) in hostile.run("sacct", "-nXP", "-o", "jobname").stdout.split()
     places = (tmp_path, ROOT, ROOT / "checks", Path.cwd())
     assert not [place for place in places if list(place.glob("pwned"))]
