@@ -200,7 +200,8 @@ def test_a_run_that_is_killed_has_what_finished_jobs_measured(run, tmp_path, kil
     seed = time.time_ns()
     print(f"seed {seed}")
     random = Random(seed)
-    job = Ended(run, tmp_path, 2, "|ImbBcast.*ranks=4|Pairs", ["mpich"])
+    # More than MOST_LAUNCHED in all, so that it is not over when it is killed.
+    job = Ended(run, tmp_path, 6, "|ImbBcast.*ranks=4|Pairs", ["mpich"])
     job.until(lambda: any(tmp_path.glob("session-*/*+*.json")))
     (folder,) = tmp_path.glob("session-*")
     launched = random.randrange(MOST_LAUNCHED)
