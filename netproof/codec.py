@@ -190,11 +190,12 @@ def _reason(error: ValidationError, place: str) -> str:
     elif kind in ("missing", "missing_argument"):
         reason, steps = f"{steps[-1]!r} is missing", steps[:-1]
     elif kind in ("unexpected_keyword_argument", "extra_forbidden"):
-        reason, steps = f"has {steps[-1]!r}, which is no key of it", steps[:-1]
+        named = shortened(repr(steps[-1]), MOST_QUOTED)
+        reason, steps = f"has {named}, which is no key of it", steps[:-1]
     else:
         reason = f"found {found}, expected {_expected(fault)}"
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return ": ".join(filter(None, (place, path.removeprefix("."), reason)))
+    return ": ".join(filter(None, (place, shortened(path.removeprefix(".")), reason)))
 
 
 def _expected(fault: Mapping[str, Any]) -> str:

@@ -362,6 +362,8 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
                 plain["measured"] = measured.of_record(plain["case"], values)
             except NetproofError as error:
                 raise NetproofError(f"{place}: {error}") from None
+    elif values:
+        raise NetproofError(f"{place}: has {records.MEASURED}, and no netproof_case")
     if rounds:
         plain["rounds"] = {key: one for key, one in rounds.items() if key != "partition_extras"}
         plain["extras"] = {"partition_extras": rounds["partition_extras"]}

@@ -93,6 +93,7 @@ def test_a_report_after_performance_report_is_read():
         ("launch", {"ranks": ["n", "n", "n"]}, "wall_s is not of 3 ranks"),
         ("launch", {"more": 1}, "more"),
         ("test", {"netproof_references": [{"value": "1.5"}]}, r"references\[0\]"),
+        ("test", {"netproof_case": {}}, "has netproof_measured, and no netproof_case"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, value, named):
