@@ -363,7 +363,8 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
             except NetproofError as error:
                 raise NetproofError(f"{place}: {error}") from None
     elif values:
-        raise NetproofError(f"{place}: has {records.MEASURED}, and no netproof_case")
+        lacks = f"has {records.MEASURED}, and no netproof_case"
+        raise NetproofError(f"{place}: {lacks}: the report was changed, so measure again")
     if rounds:
         plain["rounds"] = {key: one for key, one in rounds.items() if key != "partition_extras"}
         plain["extras"] = {"partition_extras": rounds["partition_extras"]}
